@@ -1,0 +1,352 @@
+"""Fit the constants of the weather generator and write the packaged file.
+
+    python scripts/fit_weather_generator.py --sel SEL_CSV --targets TARGETS_JSON
+
+Needed only when the generator changes. Two steps: (1) correlations between the daily variables, on the
+same day and from day to day, and the mean diurnal cycle of wind, from the hourly SEL year; (2) monthly
+constants, adjusted in rounds of simulation until the mean of many generated years meets the targets.
+Monthly targets of a single year are noisy: each is first drawn towards two annual harmonics, as far as a
+fixed part of the permitted tolerance. What cannot be fitted to hourly data of one year (variability
+below one hour, spread between years) is set by hand in ``WITHIN_DAY`` and marked so in the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from slowlab.io import atomic_write_text
+from slowlab.weather.constants import (
+    LATENT_NAMES,
+    MONTHLY_NAMES,
+    GeneratorConstants,
+    winter_share,
+)
+from slowlab.weather.conversions import dew_point_c, longwave_w_m2
+from slowlab.weather.generator import generate_year
+from slowlab.weather.sel import level_shift, read_sel
+from slowlab.weather.series import DAYS_PER_YEAR, WeatherYear
+from slowlab.weather.statistics import (
+    by_month,
+    daily_means,
+    describe_year,
+    seasonal_residuals,
+)
+from slowlab.weather.targets import DEW_POINT_SHIFT_K, Targets, load_targets
+from slowlab.weather.within_day import _emissivity, clear_sky_records
+
+Array = NDArray[np.float64]
+DATA = Path(__file__).resolve().parents[1] / "slowlab" / "weather" / "data"
+VERSION = "cabauw-like-1"
+
+# Set by hand; see "basis" in the file that is written.
+WITHIN_DAY = {
+    "linke_turbidity": {"winter": 2.4, "summer": 3.2},
+    "sky": {
+        "least_index": 0.02,
+        "greatest_index": 1.3,
+        "slow_hours": 1.5,
+        "fast_hours": 0.25,
+        "fast_share": 0.35,
+        "amplitude_at_index": [0.0, 0.7, 0.85, 0.95, 1.05],
+        "amplitude_logit": [0.75, 0.72, 0.5, 0.3, 0.12],
+    },
+    "cloud": {"greatest": 0.95, "coupling": 0.8},
+    "wind": {
+        "slow_hours": 4.0,
+        "slow_sd": 0.33,
+        "fast_hours": 0.3,
+        "fast_sd": 0.1,
+        "least_m_s": 0.3,
+    },
+    "air": {
+        "absorbed": 0.8,
+        "store_hours": [2.0, 12.0],
+        "store_k_per_w_m2": [0.033, 0.04],
+        "wind_halving_m_s": 3.0,
+        "noise_hours": 6.0,
+        "noise_sd_k": 1.1,
+    },
+    "dew_point": {"shared_noise_k": 0.6, "own_noise_k": 0.9, "least_depression_k": 0.05},
+}
+BASIS = {
+    "correlation, lag_correlation": "hourly SEL year, normal scores of deseasonalised daily values",
+    "diurnal_winter, diurnal_summer": "hourly SEL year",
+    "monthly": "adjusted by simulation to targets.json after the level shift",
+    "sky.amplitude, air.store": "read off the hourly SEL year",
+    "sky.fast, wind.fast": "assumed: the source has no data below one hour",
+    "cloud, dew_point, air.noise": "assumed, of the size of hourly residuals in the SEL year",
+    "year_temperature_sd_k": "chosen so that annual means vary by about 0.6 K",
+}
+YEAR_TEMPERATURE_SD_K = 0.45
+ROUNDS, YEARS_PER_ROUND = 8, 120
+START = {
+    "clear_sky_logit_mean": 0.2,
+    "clear_sky_logit_sd": 1.3,
+    "temperature_sd_c": 3.0,
+    "depression_root_sd": 0.4,
+    "wind_root_sd": 0.4,
+    "cloud_logit_mean": -0.3,
+    "cloud_logit_sd": 1.0,
+    "diurnal_gain": 1.0,
+}
+
+
+def main() -> None:
+    """Fit, adjust, write, and print the last comparison."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sel", type=Path, required=True, help="hourly SEL year (CSV)")
+    parser.add_argument("--targets", type=Path, required=True, help="targets (JSON)")
+    parser.add_argument("--out", type=Path, default=DATA, help="folder of the packaged files")
+    arguments = parser.parse_args()
+    source = json.loads(arguments.targets.read_text("utf-8"))
+    wanted = wanted_months(load_targets(source), read_sel(arguments.sel))
+    content = initial_content(read_sel(arguments.sel, utc=False), read_sel(arguments.sel), wanted)
+    for number in range(ROUNDS):
+        measured = simulate(content)
+        show(number, wanted, measured)
+        adjust(content["monthly"], wanted, measured)
+    content["stated_spread"] = spread_between_years(content)
+    write(arguments.out / "cabauw_like_v1.json", content)
+    write(arguments.out / "targets.json", source)
+
+
+def initial_content(sel_rows: WeatherYear, sel: WeatherYear, wanted: dict[str, Array]) -> dict:
+    """Everything but the adjustment of the monthly constants."""
+    correlation, lag = latent_correlations(sel)
+    within_day = copy.deepcopy(WITHIN_DAY)
+    within_day["wind"] |= diurnal_wind(sel)
+    monthly = {name: np.full(12, START.get(name, 0.0)) for name in MONTHLY_NAMES}
+    monthly["temperature_mean_c"] = wanted["air_temperature_mean_c"].copy()
+    monthly["depression_root_mean"] = np.full(12, 1.7)
+    monthly["wind_root_mean"] = np.sqrt(wanted["wind_mean_m_s"])
+    return {
+        "version": VERSION,
+        "source": "SEL reference year (De Bilt; Breuer and Van de Braak 1989) for the shape, "
+        "formal Cabauw years (2002, 2011, 2015) for the level",
+        "made_by": "scripts/fit_weather_generator.py",
+        "basis": BASIS,
+        "latent": {
+            "names": list(LATENT_NAMES),
+            "correlation": correlation,
+            "lag_correlation": lag,
+        },
+        "monthly": monthly,
+        "within_day": within_day,
+        "year_temperature_sd_k": YEAR_TEMPERATURE_SD_K,
+        "stated_spread": {},
+    }
+
+
+# --- step 1: correlations ------------------------------------------------------------------------
+
+
+def latent_correlations(sel: WeatherYear) -> tuple[Array, Array]:
+    """Correlations on the same day and at a lag of one day, mid-winter and mid-summer, [2, 5, 5]."""
+    scores = np.stack([normal_scores(series) for series in daily_variables(sel)], axis=1)
+    share = winter_share(np.arange(DAYS_PER_YEAR, dtype=np.float64))
+    today = season_products(scores, scores, share)
+    lag = season_products(np.roll(scores, -1, axis=0), scores, share)
+    today = np.stack([nearest_correlation(matrix) for matrix in today])
+    return today, shrink_until_stable(today, lag)
+
+
+def daily_variables(sel: WeatherYear) -> list[Array]:
+    """Daily series of the five variables in the order of their names, on scales near normal."""
+    radiation, temperature, vapour, wind, _ = (daily_means(sel, name) for name in drivers())
+    constants = GeneratorConstants(VERSION, *[np.eye(5)] * 2, {}, WITHIN_DAY, 0.0, {})
+    clear = clear_sky_records(np.arange(DAYS_PER_YEAR, dtype=np.float64), constants).mean(axis=1)
+    depression = temperature - dew_point_c(vapour)
+    air, sky = sel.column("air_temperature_c")[1:], sel.column("sky_temperature_c")[1:]
+    dew = dew_point_c(sel.column("vapour_pressure_pa")[1:])
+    bare = _emissivity(air, dew, np.zeros_like(air))
+    cloud = (longwave_w_m2(sky) / longwave_w_m2(air) - bare) / (1.0 - bare)
+    daily_cloud = cloud.reshape(DAYS_PER_YEAR, -1).mean(axis=1)
+    return [radiation / clear, temperature, np.sqrt(depression), np.sqrt(wind), daily_cloud]
+
+
+def drivers() -> tuple[str, ...]:
+    """Names of the drivers (imported late to keep the list of imports short)."""
+    from slowlab.weather.series import DRIVERS
+
+    return DRIVERS
+
+
+def normal_scores(series: Array) -> Array:
+    """Deseasonalise mean and spread, then replace values by the normal quantiles of their ranks."""
+    residuals = seasonal_residuals(series)
+    size = np.abs(residuals)
+    spread = np.maximum(size - seasonal_residuals(size), 0.25 * size.mean())
+    ranks = rankdata(residuals / spread)
+    return ndtri((ranks - 0.5) / len(ranks))
+
+
+def season_products(later: Array, today: Array, share: Array) -> Array:
+    """Mean products as a mixture of a winter and a summer matrix, by least squares, [2, 5, 5]."""
+    products = later[:, :, None] * today[:, None, :]
+    design = np.stack([share, 1.0 - share], axis=1)
+    flat = np.linalg.lstsq(design, products.reshape(len(share), -1), rcond=None)[0]
+    return flat.reshape(2, len(LATENT_NAMES), len(LATENT_NAMES))
+
+
+def nearest_correlation(matrix: Array, least: float = 0.05) -> Array:
+    """Symmetric, unit diagonal, eigenvalues not below ``least``."""
+    matrix = 0.5 * (matrix + matrix.T)
+    np.fill_diagonal(matrix, 1.0)
+    values, vectors = np.linalg.eigh(matrix)
+    fixed = (vectors * np.maximum(values, least)) @ vectors.T
+    scale = np.sqrt(np.diag(fixed))
+    return fixed / np.outer(scale, scale)
+
+
+def shrink_until_stable(today: Array, lag: Array) -> Array:
+    """Shrink the off-diagonal lag correlations until the noise covariance is positive all year."""
+    shares = np.linspace(0.0, 1.0, 41)
+    off = ~np.eye(len(LATENT_NAMES), dtype=bool)
+    lag = lag.copy()
+    for _ in range(400):
+        if min(least_noise(today, lag, share) for share in shares) > 0.02:
+            return lag
+        lag[:, off] *= 0.98
+    raise RuntimeError("the lag correlations leave no room for noise")
+
+
+def least_noise(today: Array, lag: Array, share: float) -> float:
+    """Smallest eigenvalue of the noise covariance at a winter share."""
+    now = share * today[0] + (1 - share) * today[1]
+    later = share * lag[0] + (1 - share) * lag[1]
+    return float(np.linalg.eigvalsh(now - later @ np.linalg.solve(now, later.T))[0])
+
+
+def diurnal_wind(sel: WeatherYear) -> dict[str, list[float]]:
+    """Mean ratio of each local hour to the daily mean, mid-winter and mid-summer."""
+    hourly = sel.column("wind_speed_m_s")[1:].reshape(DAYS_PER_YEAR, 24, -1).mean(axis=2)
+    share = winter_share(np.arange(DAYS_PER_YEAR, dtype=np.float64))
+    design = np.stack([share, 1.0 - share], axis=1)
+    tables = np.linalg.lstsq(design, hourly, rcond=None)[0]
+    tables /= tables.mean(axis=1, keepdims=True)
+    return {"diurnal_winter": tables[0], "diurnal_summer": tables[1]}
+
+
+# --- step 2: monthly constants -------------------------------------------------------------------
+
+
+def wanted_months(targets: Targets, sel: WeatherYear) -> dict[str, Array]:
+    """Monthly figures to aim at: the targets drawn towards two harmonics within their tolerance."""
+    monthly = targets.monthly
+    shifted = describe_year(level_shift(sel)).monthly
+    depression = daily_means(sel, "air_temperature_c") - dew_point_c(
+        daily_means(sel, "vapour_pressure_pa")
+    )
+    # The level shift stretches clear days beyond a clear sky; spread grows less than the mean.
+    radiation_sd = 0.93 * monthly["global_radiation_sd_mj_m2_day"]
+    sky = monthly["sky_minus_air_temperature_c"]
+    return {
+        "air_temperature_mean_c": smooth(monthly["air_temperature_mean_c"], absolute=0.4),
+        "daily_mean_temperature_sd_c": smooth(monthly["daily_mean_temperature_sd_c"], 0.1),
+        "mean_diurnal_range_c": smooth(monthly["mean_diurnal_range_c"], 0.1),
+        "global_radiation_mean_mj_m2_day": monthly["global_radiation_mean_mj_m2_day"],
+        "global_radiation_sd_mj_m2_day": radiation_sd,
+        "wind_mean_m_s": smooth(monthly["wind_mean_m_s"], 0.08),
+        "wind_sd_m_s": smooth(monthly["wind_sd_m_s"], 0.08),
+        "dew_point_mean_c": smooth(shifted["dew_point_mean_c"] + DEW_POINT_SHIFT_K, absolute=0.4),
+        "depression_sd_k": smooth(by_month(depression, np.std), 0.3),
+        "sky_minus_air_temperature_c": smooth(sky, absolute=1.0),
+    }
+
+
+def smooth(values: Array, relative: float = 0.0, absolute: float = 0.0) -> Array:
+    """Two annual harmonics through twelve values, but never further from a value than allowed."""
+    angle = 2 * np.pi * np.arange(12) / 12
+    waves = [f(k * angle) for k in (1, 2) for f in (np.cos, np.sin)]
+    design = np.stack([np.ones(12), *waves], axis=1)
+    curve = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    room = absolute + relative * np.abs(values)
+    return np.clip(curve, values - room, values + room)
+
+
+def simulate(content: dict) -> dict[str, Array]:
+    """Monthly figures of generated years: means of means, root mean squares of spreads."""
+    constants = GeneratorConstants.from_mapping(content)
+    collected: dict[str, list[Array]] = {}
+    for year in range(YEARS_PER_ROUND):
+        weather = generate_year(10_000_000 + year, constants)
+        figures = dict(describe_year(weather).monthly)
+        depression = daily_means(weather, "air_temperature_c") - dew_point_c(
+            daily_means(weather, "vapour_pressure_pa")
+        )
+        figures["depression_sd_k"] = by_month(depression, np.std)
+        for name, values in figures.items():
+            collected.setdefault(name, []).append(values)
+    return {name: combine(name, np.array(values)) for name, values in collected.items()}
+
+
+def combine(name: str, values: Array) -> Array:
+    """Mean over years, or root mean square if the figure is a standard deviation."""
+    return np.sqrt((values**2).mean(axis=0)) if "_sd_" in name else values.mean(axis=0)
+
+
+def adjust(monthly: dict[str, Array], wanted: dict[str, Array], measured: dict) -> None:
+    """One round: move each monthly constant by what its figure is off."""
+
+    def ratio(name: str) -> Array:
+        return np.clip(wanted[name] / measured[name], 0.5, 2.0)
+
+    def excess(name: str) -> Array:
+        return wanted[name] - measured[name]
+
+    share = ratio("global_radiation_mean_mj_m2_day")
+    monthly["clear_sky_logit_mean"] += 2.0 * np.log(share)
+    monthly["clear_sky_logit_sd"] *= ratio("global_radiation_sd_mj_m2_day") ** 0.8
+    monthly["clear_sky_logit_sd"][:] = np.clip(monthly["clear_sky_logit_sd"], 0.5, 3.0)
+    monthly["temperature_sd_c"] *= ratio("daily_mean_temperature_sd_c")
+    monthly["wind_root_mean"] *= ratio("wind_mean_m_s") ** 0.5
+    monthly["wind_root_sd"] *= ratio("wind_sd_m_s") ** 0.8
+    root = monthly["depression_root_mean"]
+    depression = measured["air_temperature_mean_c"] - measured["dew_point_mean_c"]
+    goal = wanted["air_temperature_mean_c"] - wanted["dew_point_mean_c"]
+    root *= np.clip(goal / depression, 0.5, 2.0) ** 0.5
+    monthly["depression_root_sd"] *= ratio("depression_sd_k") ** 0.8
+    monthly["cloud_logit_mean"] += 0.15 * excess("sky_minus_air_temperature_c")
+    monthly["diurnal_gain"] *= ratio("mean_diurnal_range_c") ** 0.9
+
+
+def spread_between_years(content: dict, n_years: int = 100) -> dict[str, float]:
+    """Standard deviation between generated years of each annual level."""
+    constants = GeneratorConstants.from_mapping(content)
+    years = [
+        describe_year(generate_year(20_000_000 + year, constants)).annual for year in range(n_years)
+    ]
+    return {name: float(np.std([year[name] for year in years], ddof=1)) for name in years[0]}
+
+
+def show(number: int, wanted: dict[str, Array], measured: dict[str, Array]) -> None:
+    """Print how far each figure is off, at most over the months."""
+    off = {name: np.abs(measured[name] - goal).max() for name, goal in wanted.items()}
+    print(number, " ".join(f"{name}={value:.2f}" for name, value in off.items()), flush=True)
+
+
+def write(path: Path, content: dict) -> None:
+    """Write JSON with plain numbers, rounded to what the fit can know."""
+    text = json.dumps(plain(content), indent=1, ensure_ascii=False) + "\n"
+    atomic_write_text(path, text)
+
+
+def plain(content: object) -> object:
+    """Arrays and nested mappings as lists and dictionaries, numbers with five decimals."""
+    if isinstance(content, dict):
+        return {name: plain(value) for name, value in content.items()}
+    if isinstance(content, (list, tuple, np.ndarray)):
+        return [plain(value) for value in content]
+    return round(float(content), 5) if isinstance(content, (float, np.floating)) else content
+
+
+if __name__ == "__main__":
+    main()

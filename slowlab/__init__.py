@@ -1,0 +1,1 @@
+"""SlowLab: slow, costly greenhouse experiments as a benchmark for autonomous research."""

@@ -1,0 +1,1 @@
+"""The greenhouse: GreenLight's equations compiled to JAX and stepped in lanes."""
