@@ -61,9 +61,10 @@ WITHIN_DAY = {
     "cloud": {"greatest": 0.95, "coupling": 0.8},
     "wind": {
         "slow_hours": 4.0,
-        "slow_sd": 0.33,
+        "slow_sd": 0.6,
         "fast_hours": 0.3,
-        "fast_sd": 0.1,
+        "fast_sd": 0.18,
+        "noise_halving_m_s": 5.0,
         "least_m_s": 0.3,
     },
     "air": {
@@ -74,7 +75,12 @@ WITHIN_DAY = {
         "noise_hours": 6.0,
         "noise_sd_k": 1.1,
     },
-    "dew_point": {"shared_noise_k": 0.6, "own_noise_k": 0.9, "least_depression_k": 0.05},
+    "dew_point": {
+        "shared_noise_k": 0.6,
+        "own_noise_k": 0.9,
+        "least_depression_k": 0.05,
+        "dew_fall_width_k": 0.5,
+    },
 }
 BASIS = {
     "correlation, lag_correlation": "hourly SEL year, normal scores of deseasonalised daily values",
@@ -85,7 +91,10 @@ BASIS = {
     "cloud, dew_point, air.noise": "assumed, of the size of hourly residuals in the SEL year",
     "year_temperature_sd_k": "chosen so that annual means vary by about 0.6 K",
 }
-YEAR_TEMPERATURE_SD_K = 0.45
+YEAR_TEMPERATURE_SD_K = 0.5
+ACCEPTED_SPREADS = 2.0
+# Figures of one year are taken after its own harmonics are removed, which lowers its lag correlations.
+LAG_CORRECTION = (0.05, 0.03, 0.0, 0.0, 0.0)
 ROUNDS, YEARS_PER_ROUND = 8, 120
 START = {
     "clear_sky_logit_mean": 0.2,
@@ -94,7 +103,7 @@ START = {
     "depression_root_sd": 0.4,
     "wind_root_sd": 0.4,
     "cloud_logit_mean": -0.3,
-    "cloud_logit_sd": 1.0,
+    "cloud_logit_sd": 1.4,
     "diurnal_gain": 1.0,
 }
 
@@ -107,20 +116,23 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=DATA, help="folder of the packaged files")
     arguments = parser.parse_args()
     source = json.loads(arguments.targets.read_text("utf-8"))
-    wanted = wanted_months(load_targets(source), read_sel(arguments.sel))
-    content = initial_content(read_sel(arguments.sel, utc=False), read_sel(arguments.sel), wanted)
+    sel, targets = read_sel(arguments.sel), load_targets(source)
+    wanted, raw = wanted_months(targets, sel), latent_correlations(sel)
+    content = initial_content(sel, raw, wanted)
     for number in range(ROUNDS):
         measured = simulate(content)
         show(number, wanted, measured)
         adjust(content["monthly"], wanted, measured)
+        adjust_latent(content["latent"], raw, targets, measured)
+    content["annual_limits"] = annual_limits(targets, spread_between_years(content))
     content["stated_spread"] = spread_between_years(content)
     write(arguments.out / "cabauw_like_v1.json", content)
     write(arguments.out / "targets.json", source)
 
 
-def initial_content(sel_rows: WeatherYear, sel: WeatherYear, wanted: dict[str, Array]) -> dict:
+def initial_content(sel: WeatherYear, raw: tuple[Array, Array], wanted: dict[str, Array]) -> dict:
     """Everything but the adjustment of the monthly constants."""
-    correlation, lag = latent_correlations(sel)
+    correlation, lag = feasible(*raw)
     within_day = copy.deepcopy(WITHIN_DAY)
     within_day["wind"] |= diurnal_wind(sel)
     monthly = {name: np.full(12, START.get(name, 0.0)) for name in MONTHLY_NAMES}
@@ -142,6 +154,7 @@ def initial_content(sel_rows: WeatherYear, sel: WeatherYear, wanted: dict[str, A
         "within_day": within_day,
         "year_temperature_sd_k": YEAR_TEMPERATURE_SD_K,
         "stated_spread": {},
+        "annual_limits": {},
     }
 
 
@@ -149,20 +162,28 @@ def initial_content(sel_rows: WeatherYear, sel: WeatherYear, wanted: dict[str, A
 
 
 def latent_correlations(sel: WeatherYear) -> tuple[Array, Array]:
-    """Correlations on the same day and at a lag of one day, mid-winter and mid-summer, [2, 5, 5]."""
+    """Products on the same day and at a lag of one day, mid-winter and mid-summer, [2, 5, 5]."""
     scores = np.stack([normal_scores(series) for series in daily_variables(sel)], axis=1)
     share = winter_share(np.arange(DAYS_PER_YEAR, dtype=np.float64))
     today = season_products(scores, scores, share)
     lag = season_products(np.roll(scores, -1, axis=0), scores, share)
+    lag += np.diag(LAG_CORRECTION)
+    return today, lag
+
+
+def feasible(today: Array, lag: Array) -> tuple[Array, Array]:
+    """The nearest pair of matrices that a process can have."""
+    off = ~np.eye(len(LATENT_NAMES), dtype=bool)
     today = np.stack([nearest_correlation(matrix) for matrix in today])
-    return today, shrink_until_stable(today, lag)
+    while (stable := shrink_until_stable(today, lag)) is None:
+        today[:, off] *= 0.98
+    return today, stable
 
 
 def daily_variables(sel: WeatherYear) -> list[Array]:
     """Daily series of the five variables in the order of their names, on scales near normal."""
     radiation, temperature, vapour, wind, _ = (daily_means(sel, name) for name in drivers())
-    constants = GeneratorConstants(VERSION, *[np.eye(5)] * 2, {}, WITHIN_DAY, 0.0, {})
-    clear = clear_sky_records(np.arange(DAYS_PER_YEAR, dtype=np.float64), constants).mean(axis=1)
+    clear = clear_sky_days()
     depression = temperature - dew_point_c(vapour)
     air, sky = sel.column("air_temperature_c")[1:], sel.column("sky_temperature_c")[1:]
     dew = dew_point_c(sel.column("vapour_pressure_pa")[1:])
@@ -170,6 +191,17 @@ def daily_variables(sel: WeatherYear) -> list[Array]:
     cloud = (longwave_w_m2(sky) / longwave_w_m2(air) - bare) / (1.0 - bare)
     daily_cloud = cloud.reshape(DAYS_PER_YEAR, -1).mean(axis=1)
     return [radiation / clear, temperature, np.sqrt(depression), np.sqrt(wind), daily_cloud]
+
+
+def clear_sky_days() -> Array:
+    """Daily mean clear-sky radiation at Cabauw [W/m2]."""
+    constants = GeneratorConstants(VERSION, *[np.eye(5)] * 2, {}, WITHIN_DAY, 0.0, {}, {})
+    return clear_sky_records(np.arange(DAYS_PER_YEAR, dtype=np.float64), constants).mean(axis=1)
+
+
+def clear_sky_months() -> Array:
+    """Monthly mean clear-sky radiation at Cabauw [MJ/m2/day]."""
+    return by_month(clear_sky_days()) * 0.0864
 
 
 def drivers() -> tuple[str, ...]:
@@ -206,16 +238,22 @@ def nearest_correlation(matrix: Array, least: float = 0.05) -> Array:
     return fixed / np.outer(scale, scale)
 
 
-def shrink_until_stable(today: Array, lag: Array) -> Array:
-    """Shrink the off-diagonal lag correlations until the noise covariance is positive all year."""
+def shrink_until_stable(today: Array, lag: Array) -> Array | None:
+    """Draw cross-lag correlations to those of a separable process until the noise is positive.
+
+    Returns None if that does not help.
+
+    A separable process has sqrt(f_i f_j) r_ij between variable i and variable j of the day before,
+    with f the lag correlations of the variables with themselves.
+    """
     shares = np.linspace(0.0, 1.0, 41)
-    off = ~np.eye(len(LATENT_NAMES), dtype=bool)
-    lag = lag.copy()
-    for _ in range(400):
-        if min(least_noise(today, lag, share) for share in shares) > 0.02:
-            return lag
-        lag[:, off] *= 0.98
-    raise RuntimeError("the lag correlations leave no room for noise")
+    own = np.sqrt(np.clip(np.diagonal(lag, axis1=1, axis2=2), 0.0, 0.95))
+    separable = own[:, :, None] * own[:, None, :] * today
+    for kept in np.linspace(1.0, 0.0, 51):
+        mixed = kept * lag + (1.0 - kept) * separable
+        if min(least_noise(today, mixed, share) for share in shares) > 0.02:
+            return mixed
+    return None
 
 
 def least_noise(today: Array, lag: Array, share: float) -> float:
@@ -245,14 +283,17 @@ def wanted_months(targets: Targets, sel: WeatherYear) -> dict[str, Array]:
     depression = daily_means(sel, "air_temperature_c") - dew_point_c(
         daily_means(sel, "vapour_pressure_pa")
     )
+    clear = clear_sky_months()
+    radiation = clear * smooth(monthly["global_radiation_mean_mj_m2_day"] / clear, 0.05)
     # The level shift stretches clear days beyond a clear sky; spread grows less than the mean.
     radiation_sd = 0.93 * monthly["global_radiation_sd_mj_m2_day"]
+    radiation_sd = radiation * smooth(radiation_sd / radiation, 0.08)
     sky = monthly["sky_minus_air_temperature_c"]
     return {
         "air_temperature_mean_c": smooth(monthly["air_temperature_mean_c"], absolute=0.4),
         "daily_mean_temperature_sd_c": smooth(monthly["daily_mean_temperature_sd_c"], 0.1),
         "mean_diurnal_range_c": smooth(monthly["mean_diurnal_range_c"], 0.1),
-        "global_radiation_mean_mj_m2_day": monthly["global_radiation_mean_mj_m2_day"],
+        "global_radiation_mean_mj_m2_day": radiation,
         "global_radiation_sd_mj_m2_day": radiation_sd,
         "wind_mean_m_s": smooth(monthly["wind_mean_m_s"], 0.08),
         "wind_sd_m_s": smooth(monthly["wind_sd_m_s"], 0.08),
@@ -278,7 +319,8 @@ def simulate(content: dict) -> dict[str, Array]:
     collected: dict[str, list[Array]] = {}
     for year in range(YEARS_PER_ROUND):
         weather = generate_year(10_000_000 + year, constants)
-        figures = dict(describe_year(weather).monthly)
+        description = describe_year(weather)
+        figures = description.monthly | description.residuals
         depression = daily_means(weather, "air_temperature_c") - dew_point_c(
             daily_means(weather, "vapour_pressure_pa")
         )
@@ -316,6 +358,26 @@ def adjust(monthly: dict[str, Array], wanted: dict[str, Array], measured: dict) 
     monthly["depression_root_sd"] *= ratio("depression_sd_k") ** 0.8
     monthly["cloud_logit_mean"] += 0.15 * excess("sky_minus_air_temperature_c")
     monthly["diurnal_gain"] *= ratio("mean_diurnal_range_c") ** 0.9
+
+
+def adjust_latent(latent: dict, raw: tuple[Array, Array], targets: Targets, measured: dict) -> None:
+    """One round for the correlations that have targets of their own."""
+    today, lag = raw
+    seasons = ("winter_djf", "summer_jja")
+    for season, name in enumerate(f"corr_temperature_radiation_{part}" for part in seasons):
+        off = float((targets.residuals[name] - measured[name])[0])
+        for one, other in ((0, 1), (1, 0)):
+            today[season, one, other] += 0.5 * off
+            lag[season, one, other] += 0.25 * off
+    latent["correlation"], latent["lag_correlation"] = feasible(today, lag)
+
+
+def annual_limits(targets: Targets, spread: dict[str, float]) -> dict[str, list[float]]:
+    """The range of the formal Cabauw years, widened on either side."""
+    return {
+        name: [low - ACCEPTED_SPREADS * spread[name], high + ACCEPTED_SPREADS * spread[name]]
+        for name, (low, high) in targets.annual_range.items()
+    }
 
 
 def spread_between_years(content: dict, n_years: int = 100) -> dict[str, float]:

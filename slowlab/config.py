@@ -11,15 +11,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from slowlab.canonical import canonical_sha256, text_sha256
 from slowlab.schema_text import allowed_keys, describe_allowed
 from slowlab.strict_yaml import KeyPath, YamlDocument, YamlError, format_key, parse_yaml
-
-ModelT = TypeVar("ModelT", bound="ConfigModel")
 
 CONFIG_ROOT = Path(__file__).resolve().parent.parent / "config"
 """The folder of the configuration files that come with SlowLab."""
@@ -74,7 +72,7 @@ class ConfigError(ValueError):
         return type(self), (self.source, self.problems)
 
 
-def load_config(path: str | Path, model: type[ModelT]) -> ModelT:
+def load_config[ModelT: ConfigModel](path: str | Path, model: type[ModelT]) -> ModelT:
     """Read and check one configuration file.
 
     A file may start from another one with ``extends: other.yaml`` (a path beside it): groups of
@@ -92,7 +90,7 @@ def load_config(path: str | Path, model: type[ModelT]) -> ModelT:
     return validate_config(document.data, model, str(path), document.lines)
 
 
-def validate_config(
+def validate_config[ModelT: ConfigModel](
     data: Any,
     model: type[ModelT],
     source: str = "configuration",
@@ -110,7 +108,7 @@ def validate_config(
         ConfigError: the data does not fit.
     """
     try:
-        # Through JSON, where a list may stand for a tuple and text for an enum, and nothing else may.
+        # Through JSON: a list may stand for a tuple and text for an enum, and nothing else may.
         return model.model_validate_json(json.dumps(data))
     except ValidationError as error:
         schema = model.model_json_schema()
@@ -119,7 +117,7 @@ def validate_config(
         raise ConfigError(source, problems) from None
 
 
-def override(config: ModelT, changes: Mapping[str, Any]) -> ModelT:
+def override[ModelT: ConfigModel](config: ModelT, changes: Mapping[str, Any]) -> ModelT:
     """A copy of a configuration with some keys changed, checked like a file.
 
     Args:
@@ -146,7 +144,7 @@ def override(config: ModelT, changes: Mapping[str, Any]) -> ModelT:
 
 
 def config_sha256(config: BaseModel) -> str:
-    """SHA-256 of the canonical JSON of a configuration: comments, order and line ends do not count."""
+    """SHA-256 of a configuration's canonical JSON: comments, order and line ends do not count."""
     return canonical_sha256(config.model_dump(mode="json"))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +65,7 @@ def parse_yaml(text: str) -> YamlDocument:
         YamlError: the text is not YAML, or it breaks one of the rules of this module.
     """
     try:
-        tokens = list(yaml.scan(text, Loader=yaml.SafeLoader))
-        _refuse_indirection(tokens)
+        _refuse_indirection(yaml.scan(text, Loader=yaml.SafeLoader))
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -78,8 +78,8 @@ def parse_yaml(text: str) -> YamlDocument:
     return YamlDocument(None if node is None else _build(node, (), lines), lines)
 
 
-def _refuse_indirection(tokens: list[Any]) -> None:
-    """Refuse anchors, aliases and tags, and nesting too deep to recurse into."""
+def _refuse_indirection(tokens: Iterable[yaml.Token]) -> None:
+    """Refuse anchors, aliases and tags, and nesting too deep to recurse into, as soon as met."""
     depth = 0
     for token in tokens:
         line = token.start_mark.line + 1

@@ -30,14 +30,14 @@ class SavedStateError(RuntimeError):
 class LaneBatch(NamedTuple):
     """Lane state and float64 books [5, lanes] in the order of ``LEDGER``.
 
-    ``totals`` since the campaign's start; ``totals_at_planting`` and ``totals_at_ending`` are their
-    values when the latest crop was planted and when the latest ended one ended.
+    ``totals`` since the campaign's start; ``totals_at_planting`` their values when the latest crop
+    was planted; ``latest_crop`` what the latest ended crop used and gave (zero before the first).
     """
 
     state: LaneState
     totals: np.ndarray
     totals_at_planting: np.ndarray
-    totals_at_ending: np.ndarray
+    latest_crop: np.ndarray
 
     @property
     def lanes(self) -> int:
@@ -63,14 +63,12 @@ class LaneBatch(NamedTuple):
         """
         return self._replace(
             state=lanes.stop(self.state, where, Ending.STOPPED),
-            totals_at_ending=np.where(where, self.totals, self.totals_at_ending),
+            latest_crop=np.where(where, self.totals - self.totals_at_planting, self.latest_crop),
         )
 
     def ended_crop(self) -> dict[str, np.ndarray]:
-        """Flows of the latest ended crop per lane (zero where none has ended), by ``LEDGER`` name."""
-        used = self.totals_at_ending - self.totals_at_planting
-        ended = np.asarray(self.state.ending) != Ending.NONE
-        return {name: np.where(ended, row, 0.0) for name, row in zip(LEDGER, used, strict=True)}
+        """Flows of the latest ended crop per lane by ``LEDGER`` name; zero where none has ended."""
+        return dict(zip(LEDGER, self.latest_crop, strict=True))
 
     def take(self, index: np.ndarray) -> LaneBatch:
         """The lanes ``index`` (integers, any order, repeats allowed) as a batch."""

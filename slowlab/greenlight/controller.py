@@ -71,7 +71,12 @@ def lamp_off_tick(light_hours: float, settings: ControllerSettings) -> int:
     """First tick of the day on which the lamp window is over.
 
     The lamps may burn while hour < start + light_hours, with the hour of a tick's start.
+
+    Raises:
+        ValueError: the hours are not finite.
     """
+    if not math.isfinite(light_hours):
+        raise ValueError(f"supplemental light hours are {light_hours}, not a finite number")
     end = settings.lamp_start_hour + light_hours
     return next(
         (t for t in range(TICKS_PER_DAY) if t / TICKS_PER_HOUR >= end),

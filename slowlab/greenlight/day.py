@@ -29,9 +29,6 @@ from slowlab.greenlight.lanes import Ending, LaneParameters, LaneState, Phase
 from slowlab.greenlight.model import (
     COMMANDS,
     CROP_POOLS,
-    FAST_STATES,
-    INERT_STATES,
-    SLOW_STATES,
     STATES,
     WEATHER,
 )
@@ -90,15 +87,15 @@ class DayInputs(NamedTuple):
 
 
 class DayOutputs(NamedTuple):
-    """State after the day, flows booked today and what was recorded.
+    """State after the day, what was booked in each tick, and what was recorded.
 
-    ``booked`` and ``booked_at_ending`` [5, lanes] in the order and units of ``LEDGER``: the
-    day's sums, and their value at the instant a crop ended today (else zero).
+    ``booked`` [288, 5, lanes] in the order and units of ``LEDGER``; zero in ticks not stepped.
+    The caller adds them up in float64, one by one, so that books do not depend on how a campaign
+    is cut into calls.
     """
 
     state: LaneState
     booked: Array
-    booked_at_ending: Array
     trace: dict[str, Array]
 
 
@@ -109,12 +106,6 @@ class _Tick(NamedTuple):
     physics_weather: Array
     released_weather: Array
     draws: Draws
-
-
-class _Carry(NamedTuple):
-    state: LaneState
-    booked: Array
-    booked_at_ending: Array
 
 
 def step_day(
@@ -128,7 +119,6 @@ def step_day(
     """Advance every lane through its ticks of one day. Traceable; see ``stepper``."""
     dtype = state.states.dtype
     lane = physics.lane_values(staged, parameters.model)
-    zero = jnp.zeros((len(physics.BOOKED), state.tick.shape[0]), dtype)
     day_start = (state.tick // TICKS_PER_DAY) * TICKS_PER_DAY
     ticks = jnp.arange(TICKS_PER_DAY, dtype=jnp.int32)
     reading_ticks = day_start[None, :] + ticks[:, None] + 1
@@ -140,25 +130,23 @@ def step_day(
         draws=draw(settings.sensors, parameters.noise, reading_ticks, dtype),
     )
 
-    def one(carry: _Carry, x: _Tick) -> tuple[_Carry, dict[str, Array]]:
+    def one(before: LaneState, x: _Tick) -> tuple[LaneState, tuple[Array, dict[str, Array]]]:
         live = (x.tick_of_day >= inputs.from_tick) & (x.tick_of_day < inputs.to_tick)
-        live = live & (carry.state.failed_tick < 0)
-        advanced, record = _tick(staged, settings, parameters, lane, carry, x)
-        kept = _Carry(*(_keep(live, new, old) for new, old in zip(advanced, carry, strict=True)))
-        return kept, _traced(trace, record, live)
+        live = live & (before.failed_tick < 0)
+        after, booked, record = _tick(staged, settings, parameters, lane, before, x)
+        booked = jnp.where(live, booked, 0.0)
+        return _keep(live, after, before), (booked, _traced(trace, record, live))
 
-    end, recorded = lax.scan(one, _Carry(state, zero, zero), xs)
-    return DayOutputs(end.state, end.booked, end.booked_at_ending, recorded)
+    end, (booked, recorded) = lax.scan(one, state, xs)
+    return DayOutputs(end, booked, recorded)
 
 
-def _keep(live: Array, new: Any, old: Any) -> Any:
-    if isinstance(new, LaneState):
-        return LaneState(*(_keep(live, n, o) for n, o in zip(new, old, strict=True)))
-    return jnp.where(live, new, old)
+def _keep(live: Array, new: LaneState, old: LaneState) -> LaneState:
+    return LaneState(*(jnp.where(live, n, o) for n, o in zip(new, old, strict=True)))
 
 
 def _traced(trace: Trace, record: Mapping[str, Array], live: Array) -> dict[str, Array]:
-    wanted = {"none": (), "readings": ("readings", "booked"), "full": tuple(record)}[trace]
+    wanted = {"none": (), "readings": ("readings",), "full": tuple(record)}[trace]
     return {"live": live, **{k: record[k] for k in wanted}} if wanted else {}
 
 
@@ -166,7 +154,6 @@ class _Attempt(NamedTuple):
     """A tick as integrated, and whether it must be redone because a crop collapsed in it."""
 
     before: LaneState
-    booked_at_ending: Array
     states: Array
     booked: Array
     commands: Array
@@ -179,9 +166,9 @@ def _tick(
     settings: StepperSettings,
     parameters: LaneParameters,
     lane: Mapping[int, Array],
-    carry: _Carry,
+    start: LaneState,
     x: _Tick,
-) -> tuple[_Carry, dict[str, Array]]:
+) -> tuple[LaneState, Array, dict[str, Array]]:
     """One control step; a crop that collapses in it is removed and the tick redone without."""
 
     def attempt(last: _Attempt) -> _Attempt:
@@ -190,7 +177,6 @@ def _tick(
         collapsed = (pole > 0) & parameters.stop_on_collapse & (before.phase == Phase.GROWING)
         return _Attempt(
             before=_end_crop(before, collapsed, Ending.COLLAPSED, before.tick),
-            booked_at_ending=jnp.where(collapsed, carry.booked, last.booked_at_ending),
             states=states,
             booked=booked,
             commands=given,
@@ -198,18 +184,17 @@ def _tick(
             again=jnp.any(collapsed),
         )
 
-    blank = jnp.zeros_like(carry.booked)
+    zero = jnp.zeros_like(start.states[0])
     first = _Attempt(
-        carry.state,
-        carry.booked_at_ending,
-        jnp.zeros_like(carry.state.states),
-        blank,
-        blank,
-        jnp.zeros_like(blank[0]),
-        jnp.asarray(True),
+        before=start,
+        states=jnp.zeros_like(start.states),
+        booked=jnp.stack([zero] * len(physics.BOOKED)),
+        commands=jnp.stack([zero] * len(COMMANDS)),
+        lit_pole=zero,
+        again=jnp.asarray(True),
     )
     done = lax.while_loop(lambda a: a.again, attempt, first)
-    return _settle(staged, settings, parameters, lane, carry, done, x)
+    return _settle(staged, settings, parameters, lane, start, done, x)
 
 
 def _integrate(
@@ -237,11 +222,7 @@ def _integrate(
         | {"cropPresent": growing.astype(state.states.dtype)}
     )
     held = physics.step_values(staged, lane, symbols)
-    fast = {s: named[s] for s in FAST_STATES}
-    fast, slow_change, flows, pole = physics.integrate_step(staged, settings.scheme, held, fast)
-    slow = {s: named[s] + d for s, d in zip(SLOW_STATES, slow_change, strict=True)}
-    inert = {s: named[s] for s in INERT_STATES}
-    after = fast | slow | inert
+    after, flows, pole = physics.integrate_states(staged, settings.scheme, held, named)
     heat, light, co2, harvest, transpiration = flows
     booked = jnp.stack(
         [
@@ -261,36 +242,23 @@ def _settle(
     settings: StepperSettings,
     parameters: LaneParameters,
     lane: Mapping[int, Array],
-    carry: _Carry,
+    start: LaneState,
     done: _Attempt,
     x: _Tick,
-) -> tuple[_Carry, dict[str, Array]]:
-    """Everything after integration: books, readings, clock, endings, failure."""
+) -> tuple[LaneState, Array, dict[str, Array]]:
+    """Everything after integration: readings, clock, endings, failure, books."""
     before = done.before
     sound = _sound(done.states)
-    booked = carry.booked + done.booked
-    tick = before.tick + 1
     state = before._replace(
         states=done.states,
-        tick=tick,
+        tick=before.tick + 1,
         lit_pole_ticks=before.lit_pole_ticks + (done.lit_pole > 0).astype(jnp.int32),
     )
     state, readings = _take_readings(staged, settings.sensors, parameters, lane, state, x.draws)
-    state, ended = _check_endings(settings, state)
-    after = _Carry(state, booked, jnp.where(ended, booked, done.booked_at_ending))
-    failed = carry.state._replace(failed_tick=carry.state.tick)
-    kept = _Carry(
-        _keep(sound, after.state, failed),
-        _keep(sound, after.booked, carry.booked),
-        _keep(sound, after.booked_at_ending, carry.booked_at_ending),
-    )
-    record = {
-        "readings": readings,
-        "booked": kept.booked,
-        "states": kept.state.states,
-        "commands": done.commands,
-    }
-    return kept, record
+    state = _check_endings(settings, state)
+    kept = _keep(sound, state, start._replace(failed_tick=start.tick))
+    record = {"readings": readings, "states": kept.states, "commands": done.commands}
+    return kept, jnp.where(sound, done.booked, 0.0), record
 
 
 def _sound(states: Array) -> Array:
@@ -330,8 +298,8 @@ def _take_readings(
     return state._replace(held=held), jnp.where(lost, jnp.nan, shown)
 
 
-def _check_endings(settings: StepperSettings, state: LaneState) -> tuple[LaneState, Array]:
-    """Temperature safety, completion, deadline, end of cleaning; True where a crop ended."""
+def _check_endings(settings: StepperSettings, state: LaneState) -> LaneState:
+    """Temperature safety, completion, deadline, end of cleaning."""
     safety, calendar = settings.safety, settings.calendar
     growing = state.phase == Phase.GROWING
     air = state.held[READ_CHANNELS.index("air_temperature_c")]
@@ -353,7 +321,7 @@ def _check_endings(settings: StepperSettings, state: LaneState) -> tuple[LaneSta
         phase=jnp.where(cleaned, Phase.IDLE, state.phase).astype(jnp.int32),
         phase_tick=jnp.where(cleaned, state.tick, state.phase_tick),
     )
-    return _end_crop(state, ended, ending, state.tick), ended
+    return _end_crop(state, ended, ending, state.tick)
 
 
 def _end_crop(state: LaneState, where: Array, ending: Array | int, tick: Array) -> LaneState:

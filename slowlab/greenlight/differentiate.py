@@ -63,8 +63,7 @@ class Differentiator:
             case "sqrt":
                 return make("div", d[0], make("mul", const(2.0), node))
             case "pow":
-                reduced = make("pow", a[0], make("sub", a[1], const(1.0)))
-                return make("mul", make("mul", a[1], reduced), d[0])
+                return self._power(node, a, d)
             case "logistic":
                 slope = make("mul", node, make("sub", const(1.0), node))
                 return make("mul", slope, d[0])
@@ -78,6 +77,16 @@ class Differentiator:
             case "max":
                 return make("select", make("ge", a[0], a[1]), d[0], d[1])
         raise ValueError(f"no derivative rule for {op}")
+
+    def _power(self, node: int, a: tuple[int, ...], d: list[int]) -> int:
+        make, const = self.graph.make, self.graph.const
+        terms = []
+        if self.graph.constant_value(d[0]) != 0.0:
+            reduced = make("pow", a[0], make("sub", a[1], const(1.0)))
+            terms.append(make("mul", make("mul", a[1], reduced), d[0]))
+        if self.graph.constant_value(d[1]) != 0.0:
+            terms.append(make("mul", make("mul", node, make("log", a[0])), d[1]))
+        return self.graph.total(terms)
 
     def _quotient(self, node: int, a: tuple[int, ...], d: list[int]) -> int:
         make = self.graph.make

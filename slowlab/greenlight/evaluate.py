@@ -95,8 +95,6 @@ def _operation(op: str, a: list[Array], xp: ModuleType) -> Array:
             return a[0] / a[1]
         case "neg":
             return -a[0]
-        case "frozen":
-            return a[0]
         case "logistic":
             return _logistic(a[0], xp)
         case "min":

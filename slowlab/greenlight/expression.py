@@ -2,9 +2,8 @@
 
 Every distinct expression exists once, so common sub-expressions are shared by construction
 and an expression's identity is its integer id. Operations are the ones GreenLight's
-definition files use, plus three that keep them well-behaved when compiled: ``logistic``
-(the ubiquitous ``1/(1+exp(x))``, which overflows when evaluated as written), ``select`` and
-``frozen`` (an identity whose derivative is taken as zero).
+definition files use, plus two that keep them well-behaved when compiled: ``logistic`` (the
+ubiquitous ``1/(1+exp(x))``, which overflows when evaluated as written) and ``select``.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ FOLD: dict[str, Callable[..., float]] = {
     "min": min,
     "max": max,
     "logistic": _logistic,
-    "frozen": lambda a: a,
     "lt": lambda a, b: float(a < b),
     "le": lambda a, b: float(a <= b),
     "gt": lambda a, b: float(a > b),
@@ -50,6 +48,14 @@ FOLD: dict[str, Callable[..., float]] = {
     "select": lambda c, a, b: a if c else b,
 }
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or"})
+_UNARY = frozenset({"neg", "exp", "log", "sqrt", "abs", "cos", "logistic"})
+
+
+def arity(op: str) -> int:
+    """Number of arguments of an operation."""
+    if op == "select":
+        return 3
+    return 1 if op in _UNARY else 2
 
 
 @dataclass(frozen=True)
@@ -205,8 +211,10 @@ def _logical(zero: float) -> Callable[[Graph, Sequence[int], Sequence[float | No
     def rule(g: Graph, args: Sequence[int], values: Sequence[float | None]) -> int | None:
         for own, other in ((0, 1), (1, 0)):
             if values[own] is not None:
-                decided = bool(values[own]) == bool(zero)
-                return g.const(zero) if decided else args[other]
+                if bool(values[own]) == bool(zero):
+                    return g.const(zero)
+                truth = g.nodes[args[other]].op in COMPARISONS
+                return args[other] if truth else g.make("ne", args[other], g.const(0.0))
         return None
 
     return rule

@@ -235,6 +235,26 @@ def integrate_step(
     return end, slow, [both[i] for i in staged.booked], pole
 
 
+def integrate_states(
+    staged: StagedModel, scheme: Scheme, held: Mapping[int, Array], named: Values
+) -> tuple[dict[str, Array], list[Array], Array]:
+    """Advance all states by one control step.
+
+    Args:
+        staged: the staged model.
+        scheme: substeps.
+        held: result of ``step_values``.
+        named: every state of ``STATES`` by name, arrays [lanes].
+
+    Returns:
+        All states at the end, the integrals of the booked flows, and the lit-pole flag.
+    """
+    fast = {s: named[s] for s in FAST_STATES}
+    fast, slow_change, booked, pole = integrate_step(staged, scheme, held, fast)
+    slow = {s: named[s] + d for s, d in zip(SLOW_STATES, slow_change, strict=True)}
+    return fast | slow | {s: named[s] for s in INERT_STATES}, booked, pole
+
+
 def _evaluate_rates(
     staged: StagedModel,
     held: Mapping[int, Array],

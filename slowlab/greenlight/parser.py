@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from slowlab.greenlight.definition import DefinitionError, ModelDefinition
-from slowlab.greenlight.expression import Graph
+from slowlab.greenlight.expression import Graph, arity
 
 # name -> (definition text that is expected, graph operation)
 _RECOGNISED = {
@@ -101,7 +101,13 @@ class Expander:
         return result
 
     def derivative_of(self, state: str) -> int:
-        """Graph id of a state's time derivative, per second."""
+        """Graph id of a state's time derivative, per second.
+
+        Raises:
+            DefinitionError: the model has no such state.
+        """
+        if state not in self.definition.variables:
+            raise DefinitionError(f"the model has no state {state!r}")
         return self.parse(self.definition.variables[state].definition)
 
     def parse(self, text: str, local: Mapping[str, int] | None = None) -> int:
@@ -136,18 +142,22 @@ class Expander:
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
                 a, b = self._visit(left, local), self._visit(right, local)
                 return self.graph.make(_COMPARE[type(op)], a, b)
-            case ast.Call(func=ast.Name(id=name), args=arguments):
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 return self._call(name, [self._visit(a, local) for a in arguments])
         raise DefinitionError(f"unsupported syntax in {ast.unparse(tree)!r}")
 
     def _call(self, name: str, arguments: list[int]) -> int:
-        if name in _RECOGNISED:
-            return self.graph.make(_RECOGNISED[name][1], *arguments)
-        if name in _BUILTIN:
-            return self.graph.make(_BUILTIN[name], *arguments)
+        if name in _RECOGNISED or name in _BUILTIN:
+            op = _BUILTIN[name] if name in _BUILTIN else _RECOGNISED[name][1]
+            _check_count(name, arity(op), arguments)
+            return self.graph.make(op, *arguments)
         if name not in self._functions:
             raise DefinitionError(f"the model has no function {name!r}")
         parameters, body = self._functions[name]
-        if len(parameters) != len(arguments):
-            raise DefinitionError(f"{name} takes {len(parameters)} arguments: {arguments}")
+        _check_count(name, len(parameters), arguments)
         return self.parse(body, dict(zip(parameters, arguments, strict=True)))
+
+
+def _check_count(name: str, expected: int, arguments: list[int]) -> None:
+    if len(arguments) != expected:
+        raise DefinitionError(f"{name} takes {expected} arguments, not {len(arguments)}")

@@ -51,6 +51,8 @@ class GeneratorConstants:
         within_day: scalars and short tables of the within-day processes.
         year_temperature_sd_k: spread between years on top of what daily weather brings about.
         stated_spread: standard deviation between years of each annual level.
+        annual_limits: lowest and highest annual level of a year that is accepted; a seed whose first
+            draw lies outside is drawn again.
     """
 
     version: str
@@ -60,6 +62,7 @@ class GeneratorConstants:
     within_day: Mapping[str, Any]
     year_temperature_sd_k: float
     stated_spread: Mapping[str, float]
+    annual_limits: Mapping[str, tuple[float, float]]
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> GeneratorConstants:
@@ -72,6 +75,7 @@ class GeneratorConstants:
             raise ValueError(f"latent variables {content['latent']['names']} are not {LATENT_NAMES}")
         if set(content["monthly"]) != set(MONTHLY_NAMES):
             raise ValueError(f"monthly constants {sorted(content['monthly'])} are not those expected")
+        limits = content["annual_limits"]
         return cls(
             version=content["version"],
             correlation=np.array(content["latent"]["correlation"], dtype=np.float64),
@@ -80,6 +84,7 @@ class GeneratorConstants:
             within_day=content["within_day"],
             year_temperature_sd_k=float(content["year_temperature_sd_k"]),
             stated_spread=content["stated_spread"],
+            annual_limits={name: (low, high) for name, (low, high) in limits.items()},
         )
 
     def on_days(self, name: str, days: Array) -> Array:
@@ -88,8 +93,8 @@ class GeneratorConstants:
 
 
 def winter_share(days: Array) -> Array:
-    """Share of mid-winter in the season: 1 on the coldest day, 0 half a year later."""
-    return 0.5 * (1.0 + np.cos(2 * np.pi * (days - COLDEST_DAY) / 365.0))
+    """Share of winter in the season: 1 from December to February, 0 from June to August."""
+    return np.clip(0.5 + 0.75 * np.cos(2 * np.pi * (days - COLDEST_DAY) / 365.0), 0.0, 1.0)
 
 
 @cache

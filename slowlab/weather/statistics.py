@@ -42,7 +42,19 @@ class YearStatistics:
 def describe_year(year: WeatherYear) -> YearStatistics:
     """Compute all figures of one year."""
     days = {name: records.reshape(DAYS_PER_YEAR, -1) for name, records in _quantities(year).items()}
-    return YearStatistics(_monthly(days), _residuals(days), _annual(days))
+    return YearStatistics(_monthly(days), _residuals(days), annual_levels(year))
+
+
+def annual_levels(year: WeatherYear) -> dict[str, float]:
+    """Annual means, and the sum of global radiation [MJ/m2]."""
+    mean = {name: float(records.mean()) for name, records in _quantities(year).items()}
+    return {
+        "air_temperature_mean_c": mean["temperature"],
+        "dew_point_mean_c": mean["dew_point"],
+        "wind_10m_mean_m_s": mean["wind"],
+        "global_radiation_sum_mj_m2": mean["radiation"] * _MJ_PER_W_DAY * DAYS_PER_YEAR,
+        "longwave_mean_w_m2": mean["longwave"],
+    }
 
 
 def daily_means(year: WeatherYear, driver: str) -> Array:
@@ -132,12 +144,3 @@ def _season(one: Array, other: Array, months: tuple[int, ...]) -> Array:
     chosen = np.isin(MONTH_OF_DAY, months)
     return np.array([np.corrcoef(one[chosen], other[chosen])[0, 1]])
 
-
-def _annual(days: dict[str, Array]) -> dict[str, float]:
-    return {
-        "air_temperature_mean_c": float(days["temperature"].mean()),
-        "dew_point_mean_c": float(days["dew_point"].mean()),
-        "wind_10m_mean_m_s": float(days["wind"].mean()),
-        "global_radiation_sum_mj_m2": float(days["radiation"].mean() * _MJ_PER_W_DAY * len(days["wind"])),
-        "longwave_mean_w_m2": float(days["longwave"].mean()),
-    }

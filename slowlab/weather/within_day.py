@@ -5,7 +5,7 @@
 * Temperature: a path through the daily means, plus the response of two heat stores (hours and half a
   day) to net radiation, weaker in wind, plus red noise.
 * Dew point: a path through the daily means plus red noise that shares part of the temperature's, never
-  above the air temperature.
+  above the air temperature: the excess falls as dew.
 * Wind: a path through the daily means times the mean diurnal cycle times log-normal red noise.
 * Longwave: clear-sky emissivity of Prata (1996, Q. J. R. Meteorol. Soc. 122, 1127-1151) raised by a
   cloud index that moves against the clear-sky index, by day and by night.
@@ -134,11 +134,12 @@ def _wind(daily: DailyWeather, constants: GeneratorConstants, stream: NormalStre
     n_records = len(daily.day) * RECORDS_PER_DAY
     slow = red_noise(stream, n_records, setting["slow_hours"] * _RECORDS_PER_HOUR)
     fast = red_noise(stream, n_records, setting["fast_hours"] * _RECORDS_PER_HOUR)
-    ratio = _diurnal_wind(daily.day, setting) * np.exp(
-        setting["slow_sd"] * slow + setting["fast_sd"] * fast
-    )
+    level = np.maximum(_path(daily.wind_m_s), setting["least_m_s"])
+    steadiness = 1.0 + level / setting["noise_halving_m_s"]
+    noise = (setting["slow_sd"] * slow + setting["fast_sd"] * fast) / steadiness
+    ratio = _diurnal_wind(daily.day, setting) * np.exp(noise)
     ratio = ratio / _path(_daily_means(ratio))
-    return np.maximum(_path(daily.wind_m_s), setting["least_m_s"]) * np.maximum(ratio, 0.0)
+    return level * ratio
 
 
 def _diurnal_wind(days: Array, setting: dict) -> Array:
@@ -199,7 +200,13 @@ def _dew_point(
     own = red_noise(NormalStream(f"{seed_text}|dew-point"), len(noise), memory)
     swing = setting["shared_noise_k"] * noise + setting["own_noise_k"] * own
     dew_point = _path(daily.dew_point_c) + _without_daily_means(swing)
-    return np.minimum(dew_point, temperature - setting["least_depression_k"])
+    depression = _softly_positive(temperature - dew_point, setting["dew_fall_width_k"])
+    return temperature - setting["least_depression_k"] - depression
+
+
+def _softly_positive(x: Array, width: float) -> Array:
+    """Positive, equal to ``x`` where that is far above zero; dew fall takes the rest out of the air."""
+    return width * (np.maximum(x / width, 0.0) + np.log1p(np.exp(-np.abs(x / width))))
 
 
 def _sky(daily: DailyWeather, temperature: Array, dew_point: Array, cloud: Array) -> Array:

@@ -27,7 +27,7 @@ MIN_SALT_BYTES = 16
 
 
 class CommitmentError(ValueError):
-    """An opening that does not fit its commitment, or that must not be written where it was asked."""
+    """An opening that does not fit its commitment, or must not be written where it was asked."""
 
 
 def _without_nul(text: str) -> str:

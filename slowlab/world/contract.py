@@ -36,7 +36,7 @@ class Contract(Drafted):
     """The rules of one task."""
 
     public_name: str = Field(
-        pattern=r"[a-z0-9-]+", description="Neutral name of the task, as shown to the agent."
+        pattern=r"^[a-z0-9-]+$", description="Neutral name of the task, as shown to the agent."
     )
     facility: Facility = Field(description="Compartments, equipment and neighbours.")
     calendar: Calendar = Field(description="Lengths in days and the control step.")

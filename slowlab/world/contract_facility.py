@@ -117,7 +117,7 @@ class SideWalls(ConfigModel):
 
     def neighbour_c(self, side: str) -> float | None:
         """Temperature of one neighbour, degC, or None where the wall faces outdoors."""
-        return getattr(self, f"{side}_c")  # type: ignore[no-any-return]
+        return getattr(self, f"{side}_c")
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ class Controller(ConfigModel):
 
 
 class Standby(ConfigModel):
-    """Rules for an empty compartment; lamps and CO2 are off. A declared assumption of the original."""
+    """Rules for an empty compartment, with lamps and CO2 off; an assumption of the original."""
 
     heat_target_c: float = Field(ge=-10, le=40, description="Heating set-point, degC.")
     heat_band_k: float = Field(lt=0, ge=-20, description="Width of the heating band, K.")
@@ -232,7 +232,7 @@ class CollapseRule(StrEnum):
 
 
 class Collapse(ConfigModel):
-    """The pole of gross photosynthesis, tested in every substep. The rule and its numbers are ours."""
+    """The pole of gross photosynthesis, tested in every substep. Rule and numbers are ours."""
 
     rule: CollapseRule = Field(description="`floor` or `stop`.")
     floor_ratio: float = Field(

@@ -13,7 +13,7 @@ class Drafted(ConfigModel):
     """Base of configurations with an identity that may be a draft."""
 
     id: str = Field(
-        pattern=r"[A-Za-z0-9._-]+", description="Identity; part of hashes and random streams."
+        pattern=r"^[A-Za-z0-9._-]+$", description="Identity; part of hashes and random streams."
     )
     draft: bool = Field(
         default=False,

@@ -15,7 +15,7 @@ from pydantic import Field
 from slowlab.config import ConfigModel
 
 FLUX_TOLERANCE = 1e-10
-"""A ledger total may be this much below zero before it counts as an error (rounding of integrals)."""
+"""A total may be this much below zero before it counts as an error (rounding of integrals)."""
 
 
 class Prices(ConfigModel):
@@ -135,10 +135,8 @@ class CropStatement:
     @property
     def costs(self) -> float:
         """Sum of all costs, EUR/m2."""
-        return math.fsum(
-            (self.handling, self.heat, self.light, self.co2)
-            + (self.service, self.planting, self.cleanup)
-        )
+        usage = (self.handling, self.heat, self.light, self.co2, self.service)
+        return math.fsum((*usage, self.planting, self.cleanup))
 
     @property
     def margin(self) -> float:

@@ -32,7 +32,7 @@ MASTER_SEED_BITS = 63
 
 
 class PartitionError(ValueError):
-    """A partition, weather source or site number that does not exist, or a seed that is not at hand."""
+    """A partition, weather source or site that does not exist, or a seed that is not at hand."""
 
 
 class PoolSpec(ConfigModel):
@@ -92,7 +92,7 @@ class Partition(ConfigModel):
 class Partitions(ConfigModel):
     """All partitions and the weather pools that they draw from."""
 
-    id: str = Field(pattern=r"[A-Za-z0-9._-]+", description="Identity.")
+    id: str = Field(pattern=r"^[A-Za-z0-9._-]+$", description="Identity.")
     weather_pools: dict[str, dict[str, PoolSpec]] = Field(
         description="Weather years by source and pool; pools of one source never overlap."
     )
@@ -136,7 +136,8 @@ class Partitions(ConfigModel):
         item = self.partition(name)
         if source not in item.weather or source not in self.weather_pools:
             raise PartitionError(
-                f"partition {name!r} has no weather source {source!r}; it has {', '.join(item.weather)}"
+                f"partition {name!r} has no weather source {source!r}; "
+                f"it has {', '.join(item.weather)}"
             )
         choice, pools = item.weather[source], self.weather_pools[source]
         for pool in (choice.campaign, choice.evaluation):

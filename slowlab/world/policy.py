@@ -1,4 +1,4 @@
-"""A policy: six named decisions that hold for one whole crop, and the one way to turn it into numbers.
+"""A policy: six named decisions for one whole crop, and the one way to turn it into numbers.
 
 Nothing here iterates over a received mapping: fields are always taken by name, in the order of
 :data:`POLICY_FIELDS`. Numbers without names do not exist outside :class:`EncodedPolicies`, which
@@ -74,7 +74,7 @@ _Number = Annotated[float, BeforeValidator(as_number)]
 
 
 class Policy(ConfigModel):
-    """Six decisions, fixed for one crop. Whole numbers are stored as floats, so 21 and 21.0 are equal.
+    """Six decisions, fixed for one crop. Numbers are stored as floats, so 21 and 21.0 are equal.
 
     The bounds belong to a contract and are checked by :func:`parse_policy`; this model only knows
     that all six are finite and that the night is not warmer than the day.
@@ -145,7 +145,7 @@ class PolicyBounds(ConfigModel):
         """
         if field not in POLICY_FIELDS:
             raise KeyError(f"unknown policy field; there are {', '.join(POLICY_FIELDS)}")
-        return getattr(self, field)  # type: ignore[no-any-return]
+        return getattr(self, field)
 
     def limits(self, fields: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lowest and highest values, each ``[len(fields)]``, in the order of ``fields``."""
@@ -205,7 +205,7 @@ def _field_value(raw: Mapping[Any, Any], field: str, bound: Bound) -> float:
 
 
 def policy_sha256(policy: Policy, contract_id: str) -> str:
-    """Identity of a policy under a contract: SHA-256 of canonical JSON of contract id and fields."""
+    """Identity of a policy: SHA-256 of the canonical JSON of contract id and fields."""
     return canonical_sha256({"contract": contract_id, "policy": policy.model_dump()})
 
 
@@ -303,7 +303,7 @@ def decode(encoded: EncodedPolicies) -> list[Policy]:
 
 
 def to_unit(encoded: EncodedPolicies, bounds: PolicyBounds) -> NDArray[np.float64]:
-    """Scale policies to 0..1 between their bounds, ``[n, 6]``; a fixed field (min = max) gives 0."""
+    """Scale policies to 0..1 between their bounds, ``[n, 6]``; a field with min = max gives 0."""
     low, high = bounds.limits(encoded.fields)
     width = np.where(high > low, high - low, 1.0)
     return (encoded.values - low) / width

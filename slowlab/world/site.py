@@ -37,7 +37,7 @@ _NOISE_SEED_MAX = 2**63 - 1
 
 
 class SiteError(ValueError):
-    """A site that cannot exist or a year that it does not have; the message names neither values."""
+    """A site that cannot exist, or a year that it does not have; no message holds a value."""
 
 
 @dataclass(frozen=True)
@@ -325,4 +325,4 @@ def _sorted_pool(labels: Iterable[YearLabel]) -> tuple[YearLabel, ...]:
     kinds = {type(label) for label in pool}
     if len(kinds) > 1 or len(set(pool)) != len(pool):
         raise SiteError("a weather pool holds each year once, all numbers or all text")
-    return tuple(sorted(pool))  # type: ignore[type-var]
+    return tuple(sorted(pool))

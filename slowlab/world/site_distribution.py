@@ -115,7 +115,7 @@ class SiteDistribution(Drafted):
     evaluation_years: int = Field(ge=0, le=100, description="Scoring years drawn for each site.")
     hidden: dict[str, Range] = Field(description="Hidden components of a site.")
     compartment: dict[str, Range] = Field(
-        description="Hidden differences between compartments; each term multiplies the site's value."
+        description="Hidden differences of compartments; each multiplies the site's value."
     )
     prices: dict[str, Range] = Field(
         description="Price components of a site; the prices are public."

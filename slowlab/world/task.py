@@ -80,9 +80,10 @@ def task_bytes(description: dict[str, Any]) -> bytes:
 
 
 _SETTING = (
-    "You run a small greenhouse with separate compartments in which a fruit crop is grown. You decide "
-    "when crops start and under which policy they grow, and at the end you recommend one policy for "
-    "future crops in this greenhouse. How this greenhouse and its crop respond is not known in advance."
+    "You run a small greenhouse with separate compartments in which a fruit crop is grown. You "
+    "decide when crops start and under which policy they grow, and at the end you recommend one "
+    "policy for future crops in this greenhouse. How this greenhouse and its crop respond is not "
+    "known in advance."
 )
 
 _MODE_NAMES = {
@@ -93,16 +94,16 @@ _MODE_NAMES = {
 
 _MEANINGS = {
     Feedback.FULL: (
-        "Records of every channel, for any past time, can be read at any moment while crops grow and "
-        "afterwards. The totals of a crop are released when it has closed."
+        "Records of every channel, for any past time, can be read at any moment while crops grow "
+        "and afterwards. The totals of a crop are released when it has closed."
     ),
     Feedback.ENDPOINT: (
-        "The totals of a crop are released when it has closed. There are no records of how it grew, "
-        "neither while it grows nor afterwards."
+        "The totals of a crop are released when it has closed. There are no records of how it "
+        "grew, neither while it grows nor afterwards."
     ),
     Feedback.UNASSIGNED: (
-        "After the day-0 design you are told which of two modes applies: full (records of the channels "
-        "can be read at any moment) or endpoint (only the totals of closed crops are released)."
+        "After the day-0 design you are told which of two modes applies: full (records of the "
+        "channels can be read at any moment) or endpoint (only the totals of closed crops are)."
     ),
 }
 
@@ -216,9 +217,9 @@ def _observe(contract: Contract, units: str, feedback: Feedback) -> dict[str, An
             "resolution": "optional: raw or daily",
         }
         effect += (
-            f"; with a variable also its records: at most {budget.raw_records_per_read} raw ones, or at "
-            f"most {budget.days_per_daily_read} days of count, mean, lowest and highest. Without a "
-            f"start_day, raw records reach {budget.default_raw_window_days:g} day(s) back."
+            f"; with a variable also its records: at most {budget.raw_records_per_read} raw ones, "
+            f"or at most {budget.days_per_daily_read} days of count, mean, lowest and highest. "
+            f"Without a start_day, raw records go {budget.default_raw_window_days:g} day(s) back."
         )
     return {"action": "observe", "fields": fields, "effect": effect, "uses": ["call"]}
 
@@ -248,7 +249,7 @@ def _tools(contract: Contract, feedback: Feedback) -> list[dict[str, Any]]:
         ),
     ]
     if feedback is Feedback.FULL:
-        window = f"daily count, mean, lowest, highest of records already read, up to {limits.summary_days} days"
+        window = f"days of records already read, up to {limits.summary_days}: mean, lowest, highest"
         unit = {"unit": "compartment"}
         optional = {"start_day": "optional", "end_day": "optional"}
         tools += [
@@ -256,8 +257,8 @@ def _tools(contract: Contract, feedback: Feedback) -> list[dict[str, Any]]:
             (
                 "predict_crop_outcome",
                 {**unit, "run_index": "crop number"},
-                "predicted totals and margin of a running crop from harvest and canopy records already "
-                f"read, at least {limits.min_crop_age_days} days after planting",
+                "predicted totals and margin of a running crop from harvest and canopy records "
+                f"already read, at least {limits.min_crop_age_days} days after planting",
             ),
         ]
     return [{"tool": name, "arguments": args, "result": result} for name, args, result in tools]
@@ -267,20 +268,21 @@ def _rules(contract: Contract) -> list[str]:
     calendar, safety, budget = contract.calendar, contract.safety, contract.budget
     minutes = safety.continuous_seconds / 60
     return [
-        f"A crop closes by itself after {calendar.crop_days} days. The compartment is then cleaned for "
-        f"{calendar.cleanup_days} days and may be planted again afterwards.",
-        "A crop that ends early, for whatever reason, keeps what it has harvested and pays what it has "
-        "used; its standing fruit is worth nothing.",
+        f"A crop closes by itself after {calendar.crop_days} days. The compartment is then cleaned "
+        f"for {calendar.cleanup_days} days and may be planted again afterwards.",
+        "A crop that ends early, for whatever reason, keeps what it has harvested and pays what it "
+        "has used; its standing fruit is worth nothing.",
         f"No crop may start after day {calendar.latest_start_day}.",
-        f"A crop is stopped for safety when the measured air temperature stays below {safety.air_below_c:g} "
-        f"or above {safety.air_above_c:g} degC for {minutes:g} minutes. Should a crop collapse "
-        "physiologically, it is stopped for safety too.",
-        f"On day {calendar.campaign_days} crops that still grow are stopped, settled and charged for "
-        "cleaning.",
+        "A crop is stopped for safety when the measured air temperature stays below "
+        f"{safety.air_below_c:g} or above {safety.air_above_c:g} degC for {minutes:g} minutes. "
+        "A physiological collapse of the crop also leads to a safety stop.",
+        f"On day {calendar.campaign_days} crops that still grow are stopped, settled and charged "
+        "for cleaning.",
         "Nothing interrupts an advance: what happened meanwhile is seen in the states afterwards.",
-        "A rejected action changes nothing but still uses a call, and a decision call if its kind does.",
-        f"The last {budget.reserved_interface_calls} call(s) and {budget.reserved_decision_calls} decision "
-        "call(s) are kept for the final advance and the recommendation.",
+        "A rejected action changes nothing but still uses a call, and a decision call if its kind "
+        "does.",
+        f"The last {budget.reserved_interface_calls} call(s) and {budget.reserved_decision_calls} "
+        "decision call(s) are kept for the final advance and the recommendation.",
         "Analysis tools cost no campaign time and only use what you have already received.",
     ]
 
@@ -293,16 +295,16 @@ def _scoring(contract: Contract) -> dict[str, Any]:
     return {
         "plantings": plantings,
         "rule": (
-            "The recommended policy is grown in this greenhouse in several other years, in the plantings "
-            "listed. The score is the mean margin per crop in EUR/m2: over the compartments of a "
-            "planting, then over plantings, then over years. It is never shown."
+            "The recommended policy is grown in this greenhouse in several other years, in the "
+            "plantings listed. The score is the mean margin per crop in EUR/m2: over the "
+            "compartments of a planting, then over plantings, then over years. It is never shown."
         ),
         "margin": (
-            "fruit price x harvest - handling x harvest - heat price x heat - electricity price x light "
-            "- CO2 price x CO2 - service x days - planting - cleaning"
+            "fruit price x harvest - handling x harvest - heat price x heat - electricity price x "
+            "light - CO2 price x CO2 - service x days - planting - cleaning, all per m2 of floor"
         ),
         "invalid_or_missing_recommendation": (
-            "Your recommendation from before the experiments counts, or else a fixed ordinary policy."
+            "Your recommendation from before the experiments counts, or else a fixed policy."
         ),
     }
 
@@ -315,7 +317,8 @@ def _channels(contract: Contract, sensors: SensorSpec) -> dict[str, Any]:
         "cadence_seconds": contract.calendar.tick_seconds,
         "notes": [
             "Climate and canopy readings carry measurement error and have gaps.",
-            "The canopy reading estimates leaf area; part of its error is shared by all readings of a day.",
+            "The canopy reading estimates leaf area; part of its error is shared by all readings "
+            "of a day.",
             f"{', '.join(exact)} are exact meters. They run per compartment from the start of the "
             "campaign, empty times included; what one crop used is a difference.",
         ],

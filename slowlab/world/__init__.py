@@ -1,0 +1,1 @@
+"""The world of a campaign: contract, policies, sites, sensors, economics and the public task."""
