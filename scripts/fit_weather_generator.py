@@ -2,12 +2,13 @@
 
     python scripts/fit_weather_generator.py --sel SEL_CSV --targets TARGETS_JSON
 
-Needed only when the generator changes. Two steps: (1) correlations between the daily variables, on the
-same day and from day to day, and the mean diurnal cycle of wind, from the hourly SEL year; (2) monthly
-constants, adjusted in rounds of simulation until the mean of many generated years meets the targets.
-Monthly targets of a single year are noisy: each is first drawn towards two annual harmonics, as far as a
-fixed part of the permitted tolerance. What cannot be fitted to hourly data of one year (variability
-below one hour, spread between years) is set by hand in ``WITHIN_DAY`` and marked so in the file.
+Needed only when the generator changes. Two steps: (1) correlations between the daily variables,
+on the same day and from day to day, and the mean diurnal cycle of wind, from the hourly SEL year;
+(2) monthly constants, adjusted in rounds of simulation until the mean of many generated years
+meets the targets. Monthly targets of a single year are noisy: each is first drawn towards two
+annual harmonics, as far as a fixed part of the permitted tolerance. What cannot be fitted to
+hourly data of one year (variability below one hour, spread between years) is set by hand in
+``WITHIN_DAY`` and marked so in the file.
 """
 
 from __future__ import annotations
@@ -82,6 +83,11 @@ WITHIN_DAY = {
         "dew_fall_width_k": 0.5,
     },
 }
+TARGETS_SOURCE = (
+    "SEL reference year, KNMI De Bilt, selected real months (Breuer and Van de Braak 1989): "
+    "months, residuals; KNMI Cabauw observatory, surface products lc1 v1.0, years 2002, 2011 and 2015 with "
+    "the December before: annual levels"
+)
 BASIS = {
     "correlation, lag_correlation": "hourly SEL year, normal scores of deseasonalised daily values",
     "diurnal_winter, diurnal_summer": "hourly SEL year",
@@ -93,7 +99,8 @@ BASIS = {
 }
 YEAR_TEMPERATURE_SD_K = 0.5
 ACCEPTED_SPREADS = 2.0
-# Figures of one year are taken after its own harmonics are removed, which lowers its lag correlations.
+# Figures of one year are taken after its own harmonics are removed, which lowers its lag
+# correlations.
 LAG_CORRECTION = (0.05, 0.03, 0.0, 0.0, 0.0)
 ROUNDS, YEARS_PER_ROUND = 8, 120
 START = {
@@ -127,7 +134,7 @@ def main() -> None:
     content["annual_limits"] = annual_limits(targets, spread_between_years(content))
     content["stated_spread"] = spread_between_years(content)
     write(arguments.out / "cabauw_like_v1.json", content)
-    write(arguments.out / "targets.json", source)
+    write(arguments.out / "targets.json", source | {"source": TARGETS_SOURCE})
 
 
 def initial_content(sel: WeatherYear, raw: tuple[Array, Array], wanted: dict[str, Array]) -> dict:
@@ -284,13 +291,13 @@ def wanted_months(targets: Targets, sel: WeatherYear) -> dict[str, Array]:
         daily_means(sel, "vapour_pressure_pa")
     )
     clear = clear_sky_months()
-    radiation = clear * smooth(monthly["global_radiation_mean_mj_m2_day"] / clear, 0.05)
+    radiation = clear * smooth(monthly["global_radiation_mean_mj_m2_day"] / clear, 0.035)
     # The level shift stretches clear days beyond a clear sky; spread grows less than the mean.
-    radiation_sd = 0.93 * monthly["global_radiation_sd_mj_m2_day"]
-    radiation_sd = radiation * smooth(radiation_sd / radiation, 0.08)
+    radiation_sd = 0.95 * monthly["global_radiation_sd_mj_m2_day"]
+    radiation_sd = radiation * smooth(radiation_sd / radiation, 0.06)
     sky = monthly["sky_minus_air_temperature_c"]
     return {
-        "air_temperature_mean_c": smooth(monthly["air_temperature_mean_c"], absolute=0.4),
+        "air_temperature_mean_c": smooth(monthly["air_temperature_mean_c"], absolute=0.3),
         "daily_mean_temperature_sd_c": smooth(monthly["daily_mean_temperature_sd_c"], 0.1),
         "mean_diurnal_range_c": smooth(monthly["mean_diurnal_range_c"], 0.1),
         "global_radiation_mean_mj_m2_day": radiation,

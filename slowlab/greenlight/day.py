@@ -12,7 +12,7 @@ readings, advance the clock, safety and completion checks, end of cleaning.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
@@ -67,11 +67,11 @@ class SafetySettings:
 class StepperSettings:
     """Everything that is compiled in."""
 
-    scheme: physics.Scheme = physics.Scheme()
-    controller: ControllerSettings = ControllerSettings()
-    sensors: SensorSettings = SensorSettings()
-    calendar: CropCalendar = CropCalendar()
-    safety: SafetySettings = SafetySettings()
+    scheme: physics.Scheme = field(default_factory=physics.Scheme)
+    controller: ControllerSettings = field(default_factory=ControllerSettings)
+    sensors: SensorSettings = field(default_factory=SensorSettings)
+    calendar: CropCalendar = field(default_factory=CropCalendar)
+    safety: SafetySettings = field(default_factory=SafetySettings)
 
 
 class DayInputs(NamedTuple):

@@ -26,8 +26,10 @@ def threefry_2x32(
     """Two random 32-bit words per element.
 
     Args:
-        key0, key1: uint32 arrays, the key.
-        counter0, counter1: uint32 arrays, the counter.
+        key0: uint32 array, first word of the key.
+        key1: uint32 array, second word of the key.
+        counter0: uint32 array, first word of the counter.
+        counter1: uint32 array, second word of the counter.
         xp: array library.
     """
     word = xp.uint32

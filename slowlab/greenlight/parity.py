@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -40,13 +40,6 @@ from slowlab.greenlight.stepper import Stepper
 
 Array = Any
 REFERENCE_SECONDS = 0.5
-
-
-class DailyWeather(Protocol):
-    """Anything that gives a day's records [145, 5] in the order of ``WEATHER``."""
-
-    def day_records(self, day: int) -> np.ndarray:
-        """The record before the day and its 144 ten-minute records."""
 
 
 def right_hand_side_errors(golden: Mapping[str, np.ndarray]) -> dict[str, float]:
@@ -181,7 +174,7 @@ def replay_with_stepper(
         path, booked = jax.device_get(jax.jit(run)(*map(cast, inputs)))
     rows = [STATES.index(s) for s in DYNAMIC_STATES]
     sums = booked.astype(np.float64).sum(axis=0)
-    return ReferenceRun(path[:, rows].astype(np.float64), sums * _LEDGER_SCALE[:, None])
+    return ReferenceRun(path[:, rows].astype(np.float64), sums * LEDGER_SCALE[:, None])
 
 
 def run_closed_loop(
@@ -261,8 +254,8 @@ def _run_reference(
                 progress((d + 1) / count)
     path = np.concatenate([p[0] for p in pieces])
     booked = np.concatenate([p[1] for p in pieces]).sum(axis=0)
-    return ReferenceRun(path, booked * _LEDGER_SCALE[:, None])
+    return ReferenceRun(path, booked * LEDGER_SCALE[:, None])
 
 
 # From GreenLight's flows (J, J, mg, mg, kg) to the units of ``LEDGER``.
-_LEDGER_SCALE = np.array([1 / 3.6e6, 1 / 3.6e6, 1e-6, 1e-6, 1.0])
+LEDGER_SCALE = np.array([1 / 3.6e6, 1 / 3.6e6, 1e-6, 1e-6, 1.0])

@@ -182,7 +182,8 @@ class Stepper:
             batch: lanes; each must stand at tick ``from_tick`` of some day (failed lanes stay put).
             parameters: of the same lanes.
             weather: [145, 5, lanes], the record before the day and its 144 records.
-            from_tick, to_tick: ticks of the day, numbers or [lanes].
+            from_tick: first tick of the day to step, a number or [lanes].
+            to_tick: tick of the day to stop before, a number or [lanes].
             trace: what to record.
 
         Raises:

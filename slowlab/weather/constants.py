@@ -1,7 +1,7 @@
 """Fitted constants of the weather generator, read from a packaged file.
 
-The file is made by ``scripts/fit_weather_generator.py``; the product never needs the data it was fitted
-to. Units are in the names.
+The file is made by ``scripts/fit_weather_generator.py``; the product never needs the data it was
+fitted to. Units are in the names.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class GeneratorConstants:
         within_day: scalars and short tables of the within-day processes.
         year_temperature_sd_k: spread between years on top of what daily weather brings about.
         stated_spread: standard deviation between years of each annual level.
-        annual_limits: lowest and highest annual level of a year that is accepted; a seed whose first
-            draw lies outside is drawn again.
+        annual_limits: lowest and highest annual level of a year that is accepted; a seed whose
+            first draw lies outside is drawn again.
     """
 
     version: str
@@ -72,9 +72,13 @@ class GeneratorConstants:
             ValueError: names of variables or months do not match this code.
         """
         if tuple(content["latent"]["names"]) != LATENT_NAMES:
-            raise ValueError(f"latent variables {content['latent']['names']} are not {LATENT_NAMES}")
+            raise ValueError(
+                f"latent variables {content['latent']['names']} are not {LATENT_NAMES}"
+            )
         if set(content["monthly"]) != set(MONTHLY_NAMES):
-            raise ValueError(f"monthly constants {sorted(content['monthly'])} are not those expected")
+            raise ValueError(
+                f"monthly constants {sorted(content['monthly'])} are not those expected"
+            )
         limits = content["annual_limits"]
         return cls(
             version=content["version"],

@@ -28,7 +28,7 @@ def saturation_pressure_pa(temperature_c: ArrayLike) -> NDArray[np.float64]:
 
 
 def dew_point_c(vapour_pressure_pa: ArrayLike) -> NDArray[np.float64]:
-    """Dew point [degC] of air with ``vapour_pressure_pa`` [Pa]; the inverse of the function above."""
+    """Dew point [degC] of air with ``vapour_pressure_pa`` [Pa]; inverts the function above."""
     exponent = np.log(np.asarray(vapour_pressure_pa, dtype=np.float64) / _MAGNUS_A_PA)
     return _MAGNUS_C_K * exponent / (_MAGNUS_B - exponent)
 

@@ -1,10 +1,10 @@
 """Daily weather of a generated year: five variables that move together.
 
-Each day has five standard normal numbers (clear-sky index, temperature, dew-point depression, wind,
-cloud). They follow a vector autoregression of order one whose correlations turn with the season: sunny
-days are cold in winter and warm in summer. Monthly constants then give them their units: the clear-sky
-index and the cloud index are logit-normal inside their limits, dew-point depression and wind are normal
-in the square root, temperature is normal.
+Each day has five standard normal numbers (clear-sky index, temperature, dew-point depression,
+wind, cloud). They follow a vector autoregression of order one whose correlations turn with the
+season: sunny days are cold in winter and warm in summer. Monthly constants then give them their
+units: the clear-sky index and the cloud index are logit-normal inside their limits, dew-point
+depression and wind are normal in the square root, temperature is normal.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DailyWeather:
 
 
 def draw_days(days: Array, constants: GeneratorConstants, seed_text: str) -> DailyWeather:
-    """Draw the weather of consecutive ``days`` of the year ``[n]``; a pure function of its arguments."""
+    """Draw the weather of consecutive ``days`` of the year, ``[n]``; a pure function."""
     latent = latent_days(days, constants, NormalStream(f"{seed_text}|daily"))
     year = float(NormalStream(f"{seed_text}|year").draw(1)[0])
     z = dict(zip(LATENT_NAMES, latent.T, strict=True))

@@ -100,7 +100,8 @@ def _check_calendar(records: list[list[str]], path: Path) -> int:
     if len(records) < HOURS_PER_YEAR:
         last = _text(_stamp(records[-1])) if records else "its header"
         raise WeatherError(
-            f"{path.name}: {len(records)} hourly rows, ends after {last}; a year has {HOURS_PER_YEAR}"
+            f"{path.name}: {len(records)} hourly rows, ends after {last}; "
+            f"a year has {HOURS_PER_YEAR}"
         )
     years = {row[0].strip() for row in records[:HOURS_PER_YEAR]}
     return int(years.pop()) if len(years) == 1 else NOMINAL_YEAR

@@ -1,9 +1,9 @@
 """Synthetic Cabauw-like weather years, each a pure function of an integer seed.
 
 The default source of weather: it needs no network and gives any number of years. Daily weather
-(:mod:`slowlab.weather.daily`) is refined to ten minutes (:mod:`slowlab.weather.within_day`). Values are
-rounded to fixed decimals, far finer than any instrument, so that last-digit differences of
-mathematical libraries do not reach the content hash.
+(:mod:`slowlab.weather.daily`) is refined to ten minutes (:mod:`slowlab.weather.within_day`).
+Values are rounded to fixed decimals, far finer than any instrument, so that last-digit
+differences of mathematical libraries do not reach the content hash.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Read any accepted weather file, chosen by what is in it rather than by its name."""
+"""Read any accepted weather source, chosen by what is in a file rather than by its name."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from slowlab.weather.cabauw import available_years, read_cabauw_year
 from slowlab.weather.epw import read_epw
 from slowlab.weather.sel import read_sel
 from slowlab.weather.series import WeatherError, WeatherSeries, WeatherYear
@@ -15,21 +16,28 @@ _DATE_IN_NAME = re.compile(r"from_(\d{4})(\d{2})(\d{2})")
 
 
 def read_weather(
-    path: str | Path, *, source: str | None = None, start: str | None = None
+    path: str | Path,
+    *,
+    source: str | None = None,
+    start: str | None = None,
+    year: int | None = None,
 ) -> WeatherSeries:
-    """Read a weather file: EPW, CSV, Parquet, GreenLight CSV or the SEL year.
+    """Read EPW, CSV, Parquet, GreenLight CSV, the SEL year, or a folder of KNMI files.
 
     Args:
-        path: the file.
+        path: the file, or the folder of monthly Cabauw files.
         source: shown in tables and figures; taken from the file by default.
         start: ISO local time of the first record, for GreenLight files only (they hold no date); by
             default taken from a file name like ``..._from_20091020.csv``.
+        year: calendar year, for a folder only; the one that is complete there by default.
 
     Raises:
         WeatherError: unknown format, or the file breaks a rule of its format.
         OSError: the file cannot be read.
     """
     path = Path(path)
+    if path.is_dir():
+        return read_cabauw_year(path, year if year is not None else _only_year(path))
     kind = detect_format(path)
     if kind == "epw":
         return read_epw(path, source)
@@ -65,9 +73,7 @@ def detect_format(path: Path) -> str:
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith((b"\x89HDF", b"CDF")):
-        raise WeatherError(
-            f"{path.name} is one NetCDF file; read a folder of KNMI months as Cabauw year"
-        )
+        raise WeatherError(f"{path.name} is a single NetCDF file; give the folder of KNMI months")
     return _text_format(head.removeprefix(b"\xef\xbb\xbf").decode("latin-1"), path)
 
 
@@ -85,6 +91,14 @@ def _text_format(head: str, path: Path) -> str:
         return "csv"
     hint = " (separate columns with commas, not semicolons)" if ";" in first else ""
     raise WeatherError(f"{path.name}: no known weather format; it begins {first[:60]!r}{hint}")
+
+
+def _only_year(folder: Path) -> int:
+    years = available_years(folder)
+    if len(years) != 1:
+        held = ", ".join(map(str, years)) or "none"
+        raise WeatherError(f"{folder.name}: say which year; complete Cabauw years here: {held}")
+    return years[0]
 
 
 def _start_from_name(path: Path) -> str:

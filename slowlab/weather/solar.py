@@ -1,6 +1,7 @@
 """Position of the sun and clear-sky radiation.
 
-Sources: Spencer (1971) for declination, equation of time and distance; Rigollier, Bauer and Wald (2000,
+Sources: Spencer (1971) for declination, equation of time and distance; Rigollier, Bauer and Wald
+    (2000,
 Solar Energy 68, 33-48: the ESRA model, with the Rayleigh thickness of Kasten 1996) for radiation.
 """
 

@@ -1,7 +1,8 @@
 """Figures that describe a weather year, as far as crops and calibration care.
 
-All are computed from 10-minute records as a station's monthly overview would be: daily means and sums
-first, then months. "Residuals" are daily values minus mean, annual and half-annual harmonics.
+All are computed from 10-minute records as a station's monthly overview would be: daily means and
+sums first, then months. "Residuals" are daily values minus mean, annual and half-annual
+harmonics.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def seasonal_residuals(daily: Array, harmonics: int = 2) -> Array:
 
 def by_month(daily: Array, statistic: object = np.mean) -> Array:
     """A statistic of the daily values of each month, ``[12]``."""
-    return np.array([statistic(daily[MONTH_OF_DAY == month]) for month in range(12)])
+    return np.array([statistic(daily[month == MONTH_OF_DAY]) for month in range(12)])
 
 
 def _quantities(year: WeatherYear) -> dict[str, Array]:
@@ -103,7 +104,7 @@ def _monthly(days: dict[str, Array]) -> dict[str, Array]:
     energy = mean["radiation"] * _MJ_PER_W_DAY
     hourly = _hourly(days["temperature"])
     wind = _hourly(days["wind"])
-    spread = [wind[MONTH_OF_DAY == month].std() for month in range(12)]
+    spread = [wind[month == MONTH_OF_DAY].std() for month in range(12)]
     return {
         "air_temperature_mean_c": by_month(mean["temperature"]),
         "daily_mean_temperature_sd_c": by_month(mean["temperature"], np.std),
@@ -143,4 +144,3 @@ def _lags(series: Array, lags: tuple[int, ...]) -> Array:
 def _season(one: Array, other: Array, months: tuple[int, ...]) -> Array:
     chosen = np.isin(MONTH_OF_DAY, months)
     return np.array([np.corrcoef(one[chosen], other[chosen])[0, 1]])
-

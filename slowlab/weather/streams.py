@@ -1,8 +1,8 @@
 """Random numbers that depend on a name alone, the same on every platform and NumPy version.
 
-A stream is the raw output of PCG64 (whose bit stream NumPy keeps fixed) seeded with a SHA-256 of its
-name. Normal numbers come from it by the inverse distribution function, one number for one number, so
-that no release of NumPy can change them by choosing another sampling method.
+A stream is the raw output of PCG64 (whose bit stream NumPy keeps fixed) seeded with a SHA-256 of
+its name. Normal numbers come from it by the inverse distribution function, one number for one
+number, so that no release of NumPy can change them by choosing another sampling method.
 """
 
 from __future__ import annotations

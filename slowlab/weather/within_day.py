@@ -1,11 +1,11 @@
 """Ten-minute records inside generated days.
 
-* Radiation: clear-sky radiation times a fluctuating index whose energy-weighted daily mean is that of
-  the day.
-* Temperature: a path through the daily means, plus the response of two heat stores (hours and half a
-  day) to net radiation, weaker in wind, plus red noise.
-* Dew point: a path through the daily means plus red noise that shares part of the temperature's, never
-  above the air temperature: the excess falls as dew.
+* Radiation: clear-sky radiation times a fluctuating index whose energy-weighted daily mean is
+  that of the day.
+* Temperature: a path through the daily means, plus the response of two heat stores (hours and
+  half a day) to net radiation, weaker in wind, plus red noise.
+* Dew point: a path through the daily means plus red noise that shares part of the temperature's,
+  never above the air temperature: the excess falls as dew.
 * Wind: a path through the daily means times the mean diurnal cycle times log-normal red noise.
 * Longwave: clear-sky emissivity of Prata (1996, Q. J. R. Meteorol. Soc. 122, 1127-1151) raised by a
   cloud index that moves against the clear-sky index, by day and by night.
@@ -111,9 +111,7 @@ def _index(logit: Array, limits: tuple[float, float]) -> Array:
     return limits[0] + (limits[1] - limits[0]) * sigmoid(logit)
 
 
-def _solve_level(
-    swing: Array, weight: Array, wanted: Array, limits: tuple[float, float]
-) -> Array:
+def _solve_level(swing: Array, weight: Array, wanted: Array, limits: tuple[float, float]) -> Array:
     """The level of each day at which the weighted mean index is ``wanted``, by bisection."""
     low, high = np.full(len(wanted), -15.0), np.full(len(wanted), 15.0)
     for _ in range(_BISECTIONS):
@@ -205,7 +203,7 @@ def _dew_point(
 
 
 def _softly_positive(x: Array, width: float) -> Array:
-    """Positive, equal to ``x`` where that is far above zero; dew fall takes the rest out of the air."""
+    """Positive, and equal to ``x`` where that is far above zero."""
     return width * (np.maximum(x / width, 0.0) + np.log1p(np.exp(-np.abs(x / width))))
 
 

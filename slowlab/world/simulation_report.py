@@ -69,7 +69,7 @@ def describe_inputs(simulation: Simulation) -> dict[str, Any]:
 
 
 def run_sha256(simulation: Simulation) -> str:
-    """Identity of a run: everything that was chosen, with contract and sensors, but not the code."""
+    """Identity of a run: all that was chosen, with contract and sensors, but not the code."""
     contract, sensors = simulation.simulator.contract, simulation.simulator.sensors
     identity = [simulation.mode, config_sha256(contract), config_sha256(sensors)]
     return canonical_sha256([*identity, describe_inputs(simulation)])

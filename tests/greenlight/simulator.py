@@ -21,9 +21,20 @@ from slowlab.greenlight.controller import (
 )
 from slowlab.greenlight.day import RECORDS_PER_DAY, CropCalendar, StepperSettings
 from slowlab.greenlight.definition import ModelDefinition, load_definition
+from slowlab.greenlight.evaluate import evaluate, reachable
+from slowlab.greenlight.expression import Graph
 from slowlab.greenlight.integrator import StagedModel, stage_model
 from slowlab.greenlight.lanes import HARD_BOUNDS, LaneParameters, LaneState
-from slowlab.greenlight.model import STATES, Facility, Model, build_model
+from slowlab.greenlight.model import (
+    COMMANDS,
+    FAST_STATES,
+    SLOW_STATES,
+    STATES,
+    WEATHER,
+    Facility,
+    Model,
+    build_model,
+)
 from slowlab.greenlight.sensors import SensorSettings
 from slowlab.greenlight.stepper import Stepper, lane_parameters
 
@@ -90,6 +101,23 @@ def golden_derivatives() -> dict[str, np.ndarray]:
         return dict(zip(archive["state_names"].tolist(), archive["derivatives"].T, strict=True))
 
 
+def everything() -> dict[str, np.ndarray]:
+    """Symbols of the variant: golden states and weather, random commands and parameters."""
+    rng = np.random.default_rng(1)
+    golden = golden_states()
+    symbols = {n: golden[n] for n in FAST_STATES + SLOW_STATES + WEATHER}
+    symbols |= {name: rng.uniform(0, 1, 2000) for name in COMMANDS}
+    symbols |= {name: rng.uniform(*bounds, 2000) for name, bounds in HARD_BOUNDS.items()}
+    return symbols | {"cropPresent": np.ones(2000), "gammaFloor": np.full(2000, -0.25)}
+
+
+def smallest_power_base(graph: Graph, roots: list[int], symbols: dict) -> np.ndarray:
+    """Smallest magnitude that is raised to a power, per row."""
+    powers = [n for n in reachable(graph, roots) if graph.nodes[n].op == "pow"]
+    values = evaluate(graph, [graph.nodes[n].args[0] for n in powers], symbols, np, exact=True)
+    return functools.reduce(np.minimum, (np.abs(v) for v in values), np.inf)
+
+
 def policies(rows: Sequence[Sequence[float]]) -> PolicyLanes:
     """Policies from rows of six numbers in the order of the task contract."""
     day, night, co2, light, offset, humidity = np.array(rows, float).T
@@ -151,7 +179,7 @@ def steady_weather(
     """A day of constant weather, [145, 5, lanes]; numbers, or arrays [145] or [145, lanes]."""
     columns = (radiation, outdoor, vapour, wind, sky)
     shape = (RECORDS_PER_DAY + 1, lanes)
-    spread = [np.broadcast_to(np.reshape(c, (np.shape(c) + (1, 1))[:2]), shape) for c in columns]
+    spread = [np.broadcast_to(np.reshape(c, (*np.shape(c), 1, 1)[:2]), shape) for c in columns]
     return np.stack(spread, axis=1).astype(float)
 
 

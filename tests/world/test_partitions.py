@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slowlab.config import ConfigError, override
+from slowlab.weather.pools import year_label
 from slowlab.world.commitments import (
     DOMAIN,
     Commitment,
@@ -42,13 +43,20 @@ def test_public_partitions_have_their_own_seeds(partitions, sites, golden):
     assert repr(site).endswith("partition='development', index=0)")
 
 
-def test_weather_pools_never_overlap(partitions):
-    pools = {name: partitions.pools(name, "synthetic") for name in partitions.partitions}
-    campaign, evaluation = set(pools["test"].campaign), set(pools["test"].evaluation)
-    assert not campaign & evaluation
-    assert not (campaign | evaluation) & set(pools["development"].campaign)
+def test_every_partition_has_generated_years_of_its_own(partitions):
+    pools = [partitions.pools(name, "synthetic") for name in partitions.partitions]
+    years = [set(pool.campaign) | set(pool.evaluation) for pool in pools]
+    assert sum(len(found) for found in years) == len(set().union(*years))
+    assert not set(pools[-1].campaign) & set(pools[-1].evaluation)
+    assert list(pools[-1].campaign) == sorted(pools[-1].campaign)
     assert partitions.pools("test", "cabauw").campaign == (*range(2002, 2012), 2015)
-    assert list(pools["test"].campaign) == sorted(pools["test"].campaign)
+
+
+def test_labels_of_generated_years_are_those_of_the_generator(partitions):
+    for spec in partitions.weather_pools["synthetic"].values():
+        for number, label in enumerate(spec.labels):
+            partition, _, pool = label.rpartition("/")
+            assert label == year_label(pool.partition("-")[0], number, partition)
 
 
 def test_unknown_names_are_refused(partitions, sites):

@@ -1,0 +1,5 @@
+"""``python -m slowlab``: the command line."""
+
+from slowlab.cli import app
+
+app()

@@ -1,0 +1,40 @@
+"""The ``slowlab`` command. Subcommands load their libraries when they run, so help is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from slowlab import __version__
+from slowlab.commands.simulate import simulate
+from slowlab.commands.simulator import audit, bench
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    help="Slow, costly greenhouse experiments as a benchmark for autonomous research.",
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"slowlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(simulate)
+app.add_typer(audit, name="audit")
+app.add_typer(bench, name="bench")

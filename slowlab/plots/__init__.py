@@ -1,0 +1,1 @@
+"""Drawing: one style for all figures, and the figures themselves."""
