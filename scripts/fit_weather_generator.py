@@ -35,9 +35,14 @@ from slowlab.weather.generator import generate_year
 from slowlab.weather.sel import level_shift, read_sel
 from slowlab.weather.series import DAYS_PER_YEAR, WeatherYear
 from slowlab.weather.statistics import (
+    CURVE_DRIVERS,
+    CURVE_MONTHS,
+    EXCEEDED_PCT,
     by_month,
     daily_means,
     describe_year,
+    diurnal_cycles,
+    duration_curve,
     seasonal_residuals,
 )
 from slowlab.weather.targets import DEW_POINT_SHIFT_K, Targets, load_targets
@@ -70,8 +75,8 @@ WITHIN_DAY = {
     },
     "air": {
         "absorbed": 0.8,
-        "store_hours": [2.0, 12.0],
-        "store_k_per_w_m2": [0.033, 0.04],
+        "store_hours": [0.7, 6.0],
+        "store_k_per_w_m2": [0.018, 0.048],
         "wind_halving_m_s": 3.0,
         "noise_hours": 6.0,
         "noise_sd_k": 1.1,
@@ -85,8 +90,8 @@ WITHIN_DAY = {
 }
 TARGETS_SOURCE = (
     "SEL reference year, KNMI De Bilt, selected real months (Breuer and Van de Braak 1989): "
-    "months, residuals; KNMI Cabauw observatory, surface products lc1 v1.0, years 2002, 2011 and 2015 with "
-    "the December before: annual levels"
+    "months, residuals and curves; KNMI Cabauw observatory, surface products lc1 v1.0, years 2002, "
+    "2011 and 2015 with the December before: annual levels"
 )
 BASIS = {
     "correlation, lag_correlation": "hourly SEL year, normal scores of deseasonalised daily values",
@@ -134,7 +139,8 @@ def main() -> None:
     content["annual_limits"] = annual_limits(targets, spread_between_years(content))
     content["stated_spread"] = spread_between_years(content)
     write(arguments.out / "cabauw_like_v1.json", content)
-    write(arguments.out / "targets.json", source | {"source": TARGETS_SOURCE})
+    extra = {"source": TARGETS_SOURCE, "curves_shifted_sel_year": reference_curves(sel)}
+    write(arguments.out / "targets.json", source | extra)
 
 
 def initial_content(sel: WeatherYear, raw: tuple[Array, Array], wanted: dict[str, Array]) -> dict:
@@ -298,7 +304,7 @@ def wanted_months(targets: Targets, sel: WeatherYear) -> dict[str, Array]:
     sky = monthly["sky_minus_air_temperature_c"]
     return {
         "air_temperature_mean_c": smooth(monthly["air_temperature_mean_c"], absolute=0.3),
-        "daily_mean_temperature_sd_c": smooth(monthly["daily_mean_temperature_sd_c"], 0.1),
+        "daily_mean_temperature_sd_c": smooth(monthly["daily_mean_temperature_sd_c"], 0.06),
         "mean_diurnal_range_c": smooth(monthly["mean_diurnal_range_c"], 0.1),
         "global_radiation_mean_mj_m2_day": radiation,
         "global_radiation_sd_mj_m2_day": radiation_sd,
@@ -400,6 +406,17 @@ def show(number: int, wanted: dict[str, Array], measured: dict[str, Array]) -> N
     """Print how far each figure is off, at most over the months."""
     off = {name: np.abs(measured[name] - goal).max() for name, goal in wanted.items()}
     print(number, " ".join(f"{name}={value:.2f}" for name, value in off.items()), flush=True)
+
+
+def reference_curves(sel: WeatherYear) -> dict[str, object]:
+    """Diurnal cycles and duration curves of the SEL year at the level of Cabauw."""
+    shifted = level_shift(sel)
+    return {
+        "months": list(CURVE_MONTHS),
+        "exceeded_pct": EXCEEDED_PCT,
+        "diurnal": {name: diurnal_cycles(shifted, name) for name in CURVE_DRIVERS},
+        "duration": {name: duration_curve(shifted, name) for name in CURVE_DRIVERS},
+    }
 
 
 def write(path: Path, content: dict) -> None:

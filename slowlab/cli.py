@@ -7,8 +7,15 @@ from typing import Annotated
 import typer
 
 from slowlab import __version__
+from slowlab.commands.check import app as check
+from slowlab.commands.evaluate import common_policy, evaluate, oracle
+from slowlab.commands.play import play
+from slowlab.commands.replay import replay
+from slowlab.commands.serve import serve
 from slowlab.commands.simulate import simulate
 from slowlab.commands.simulator import audit, bench
+from slowlab.commands.value import value
+from slowlab.commands.weather import app as weather
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,5 +43,14 @@ def _main(
 
 
 app.command()(simulate)
+app.command()(play)
+app.command()(serve)
+app.command()(replay)
+app.command()(evaluate)
+app.command()(oracle)
+app.command()(common_policy)
+app.command()(value)
+app.add_typer(check, name="check")
+app.add_typer(weather, name="weather")
 app.add_typer(audit, name="audit")
 app.add_typer(bench, name="bench")

@@ -36,24 +36,38 @@ def describe(error: Exception) -> str:
 
 def _user_errors() -> tuple[type[Exception], ...]:
     """Everything that bad input can raise. Imported late: only a command that failed pays."""
+    from slowlab.campaign.journal_format import JournalError
+    from slowlab.campaign.opening import OpeningError
     from slowlab.canonical import StrictJsonError
     from slowlab.config import ConfigError
+    from slowlab.evaluation.common_file import CommonPolicyError
+    from slowlab.evaluation.recommendations import RecommendationError
     from slowlab.greenlight.definition import DefinitionError
     from slowlab.greenlight.lanes import LaneParameterError
     from slowlab.strict_yaml import YamlError
     from slowlab.weather.series import WeatherError
+    from slowlab.world.commitments import CommitmentError
     from slowlab.world.compiled import UnsupportedConfigError
+    from slowlab.world.partitions import PartitionError
     from slowlab.world.policy import PolicyError
     from slowlab.world.simulation import SimulationError
+    from slowlab.world.site import SiteError
 
     return (
         InputError,
+        CommitmentError,
+        CommonPolicyError,
         ConfigError,
         DefinitionError,
+        JournalError,
         LaneParameterError,
         OSError,
+        OpeningError,
+        PartitionError,
         PolicyError,
+        RecommendationError,
         SimulationError,
+        SiteError,
         StrictJsonError,
         UnsupportedConfigError,
         WeatherError,

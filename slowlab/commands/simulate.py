@@ -97,8 +97,8 @@ def _simulate(request: _Request, out: Path | None) -> None:
     from slowlab.world.simulation import CropEnding
     from slowlab.world.simulation_report import run_sha256
 
-    if out is not None and out.exists() and not out.is_dir():
-        raise InputError(f"--out {out}: is not a folder")
+    if out is not None:
+        _check_folder(out)
     result = _run(request)
     folder = choose_folder(out, request.weather, request.mode, run_sha256(result))
     files = write_files(result, folder)
@@ -110,13 +110,21 @@ def _simulate(request: _Request, out: Path | None) -> None:
         raise typer.Exit(FAILED)
 
 
+def _check_folder(out: Path) -> None:
+    """Refuse a folder that cannot be made, before the work is done."""
+    existing = next(path for path in (out, *out.parents) if path.exists())
+    if not existing.is_dir():
+        raise InputError(f"--out {out}: {existing} is not a folder")
+
+
 def _run(request: _Request) -> Simulation:
     """Check all inputs, then simulate."""
     from slowlab.commands.simulate_inputs import choose_policy, parse_parameters
     from slowlab.greenlight.definition import read_verified
     from slowlab.world.contract import DEFAULT_CONTRACT, load_contract
     from slowlab.world.sensors import load_sensors
-    from slowlab.world.simulation import RunOptions, Simulator, simulate_crop, simulate_year
+    from slowlab.world.simulation import RunOptions, simulate_crop, simulate_year
+    from slowlab.world.simulator import Simulator
 
     read_verified()
     rules = load_contract(request.contract or DEFAULT_CONTRACT)

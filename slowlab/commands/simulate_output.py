@@ -44,7 +44,9 @@ def print_economics(simulation: Simulation, console: Console) -> None:
     table.add_column("compartment\nplanted", no_wrap=True)
     table.add_column("\nrate", justify="right", no_wrap=True)
     for crop in simulation.crops:
-        table.add_column(f"{crop.compartment}\nday {crop.planted_day}", justify="right", overflow="fold")
+        table.add_column(
+            f"{crop.compartment}\nday {crop.planted_day}", justify="right", overflow="fold"
+        )
     prices = simulation.options.prices or contract.economics.default_prices
     costs = contract.economics.fixed_costs
     for lines in (

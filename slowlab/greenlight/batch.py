@@ -8,8 +8,8 @@ settings, source code, library versions), because only the same build continues 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,10 +90,7 @@ def save_batch(path: str | Path, batch: LaneBatch, build: Mapping[str, str]) -> 
         batch: lanes and books.
         build: identity of the build, see ``Stepper.build``.
     """
-    arrays = _flatten(batch)
-    header = {"format": _FORMAT, "build": dict(build), "sha256": _digest(arrays)}
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, header=np.array(json.dumps(header, sort_keys=True)), **arrays)
+    save_arrays(path, batch_arrays(batch), build)
 
 
 def load_batch(path: str | Path, build: Mapping[str, str]) -> LaneBatch:
@@ -102,36 +99,77 @@ def load_batch(path: str | Path, build: Mapping[str, str]) -> LaneBatch:
     Raises:
         SavedStateError: the file is missing, damaged, or from another build; says which.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            arrays = {name: file[name] for name in file.files if name != "header"}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise SavedStateError(f"{path}: not a readable saved state ({error})") from error
-    if header.get("format") != _FORMAT:
-        raise SavedStateError(f"{path}: format {header.get('format')}, expected {_FORMAT}")
-    different = sorted(
-        k for k in build.keys() | header["build"].keys() if build.get(k) != header["build"].get(k)
-    )
-    if different:
-        k = different[0]
-        raise SavedStateError(
-            f"{path}: saved by another build; {', '.join(different)} differ "
-            f"({k} was {header['build'].get(k)}, is {build.get(k)})"
-        )
-    if _digest(arrays) != header["sha256"]:
-        raise SavedStateError(f"{path}: content does not match its checksum")
-    state = LaneState(*(arrays[f"state.{name}"] for name in LaneState._fields))
-    return LaneBatch(state, *(arrays[name] for name in LaneBatch._fields[1:]))
+    arrays, _ = load_arrays(path, build)
+    return batch_from_arrays(arrays)
 
 
-def _flatten(batch: LaneBatch) -> dict[str, np.ndarray]:
+def batch_arrays(batch: LaneBatch) -> dict[str, np.ndarray]:
+    """Every array of a batch by name."""
     state = {f"state.{k}": np.asarray(v) for k, v in batch.state._asdict().items()}
     return state | {name: getattr(batch, name) for name in LaneBatch._fields[1:]}
 
 
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
+def batch_from_arrays(arrays: Mapping[str, np.ndarray]) -> LaneBatch:
+    """The batch from its arrays by name; further arrays are left alone."""
+    state = LaneState(*(arrays[f"state.{name}"] for name in LaneState._fields))
+    return LaneBatch(state, *(arrays[name] for name in LaneBatch._fields[1:]))
+
+
+def save_arrays(
+    path: str | Path,
+    arrays: Mapping[str, np.ndarray],
+    build: Mapping[str, str],
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """Write named arrays and what belongs to them to one file, atomically.
+
+    Args:
+        path: target, by convention ``.npz``.
+        arrays: by name; ``header`` is taken.
+        build: identity of the build, see ``Stepper.build``.
+        facts: plain data for JSON.
+    """
+    facts = dict(facts or {})
+    digest = arrays_sha256(arrays, facts)
+    header = {"format": _FORMAT, "build": dict(build), "facts": facts, "sha256": digest}
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, header=np.array(json.dumps(header, sort_keys=True)), **arrays)
+
+
+def load_arrays(
+    path: str | Path, build: Mapping[str, str]
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read arrays and facts written by the same build.
+
+    Raises:
+        SavedStateError: the file is missing, damaged, or from another build; says which.
+    """
+    # A damaged archive can make the readers of NumPy and zip raise almost anything.
+    try:
+        with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
+            header = json.loads(str(file["header"]))
+            arrays = {name: file[name] for name in file.files if name != "header"}
+        saved_by, digest = dict(header["build"]), header["sha256"]
+        facts = dict(header["facts"])
+    except Exception as error:
+        raise SavedStateError(f"{path}: not a readable saved state ({error})") from error
+    if header.get("format") != _FORMAT:
+        raise SavedStateError(f"{path}: format {header.get('format')}, expected {_FORMAT}")
+    different = sorted(k for k in build.keys() | saved_by.keys() if build.get(k) != saved_by.get(k))
+    if different:
+        k = different[0]
+        raise SavedStateError(
+            f"{path}: saved by another build; {', '.join(different)} differ "
+            f"({k} was {saved_by.get(k)}, is {build.get(k)})"
+        )
+    if arrays_sha256(arrays, facts) != digest:
+        raise SavedStateError(f"{path}: content does not match its checksum")
+    return arrays, facts
+
+
+def arrays_sha256(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any] | None = None) -> str:
+    """SHA-256 over names, types, shapes and bytes of arrays, and over the facts beside them."""
+    digest = hashlib.sha256(json.dumps(facts or {}, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())

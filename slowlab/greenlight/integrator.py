@@ -44,6 +44,7 @@ COUPLINGS = (
     ("tTop", "tCovIn"),
     ("tAir", "tTop"),
     ("vpAir", "vpTop"),
+    ("vpAir", "tCan"),
     ("co2Air", "co2Top"),
     ("tThScr", "tAir"),
     ("tThScr", "tTop"),

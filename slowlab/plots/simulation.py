@@ -30,12 +30,13 @@ from slowlab.world.simulation_table import daily_table
 _HEIGHT_IN = 7.8
 # Left, right, bottom and top of each panel's axes, as shares of the figure.
 _PLACES = {
-    "a": (0.1, 0.49, 0.555, 0.91),
-    "b": (0.6, 0.99, 0.555, 0.91),
-    "c": (0.1, 0.49, 0.115, 0.475),
-    "d": (0.6, 0.99, 0.115, 0.475),
+    "a": (0.1, 0.48, 0.555, 0.91),
+    "b": (0.595, 0.975, 0.555, 0.91),
+    "c": (0.1, 0.48, 0.115, 0.475),
+    "d": (0.595, 0.975, 0.115, 0.475),
 }
 _CAPTION_CHARS = 132
+_FEW_DAYS = 3
 _NOON = pd.Timedelta(hours=12)
 _DAY = pd.Timedelta(days=1)
 _TIGHT = {"borderaxespad": 0, "columnspacing": 0.9, "handlelength": 1.8, "handletextpad": 0.5}
@@ -107,7 +108,7 @@ def _finish(axes: list[Axes], crops: list[pd.DataFrame]) -> None:
     begin = min(crop.index[0] for crop in crops)
     end = max(crop.index[-1] for crop in crops) + _DAY
     months = (end - begin).days > 62
-    locator = MonthLocator() if months else DayLocator(interval=max(1, (end - begin).days // 6))
+    locator = MonthLocator() if months else DayLocator(interval=1 + (end - begin).days // 6)
     for axis in axes:
         axis.set_xlim(begin, end)
         axis.xaxis.set_major_locator(locator)
@@ -117,6 +118,11 @@ def _finish(axes: list[Axes], crops: list[pd.DataFrame]) -> None:
 def _once(label: str, number: int) -> str | None:
     """A label for the first crop only, so that a legend names each line once."""
     return label if number == 0 else None
+
+
+def _dots(crop: pd.DataFrame) -> dict[str, Any]:
+    """Marks for a crop of so few days that a line would not be seen."""
+    return {"marker": "o", "markersize": 2.5} if len(crop) < _FEW_DAYS else {}
 
 
 def _band(axis: Axes, crops: list[pd.DataFrame], column: str, colour: str, label: str) -> None:
@@ -131,7 +137,8 @@ def _band(axis: Axes, crops: list[pd.DataFrame], column: str, colour: str, label
             alpha=_BAND_ALPHA,
             linewidth=0,
         )
-        axis.plot(time, crop[f"{column}_mean"], color=colour, label=_once(label, number))
+        mean = crop[f"{column}_mean"]
+        axis.plot(time, mean, color=colour, label=_once(label, number), **_dots(crop))
 
 
 def _level(axis: Axes, crops: list[pd.DataFrame], value: float, style: str, label: str) -> None:
@@ -146,16 +153,14 @@ def _level(axis: Axes, crops: list[pd.DataFrame], value: float, style: str, labe
 def _running(
     axis: Axes, crops: list[pd.DataFrame], column: str, scale: float = 1.0, **line: Any
 ) -> None:
-    """A value at the end of each day."""
+    """A value at the end of each day; a sum begins with zero at the planting."""
     label = line.pop("label", "")
     for number, crop in enumerate(crops):
-        axis.plot(
-            crop.index + _DAY,
-            scale * crop[column],
-            label=_once(label, number),
-            clip_on=False,
-            **line,
-        )
+        values = scale * crop[column].set_axis(crop.index + _DAY)
+        if column.endswith("_cumulative"):
+            values = pd.concat([pd.Series(0.0, index=crop.index[:1]), values])
+        look = line | _dots(crop)
+        axis.plot(values.index, values, label=_once(label, number), clip_on=False, **look)
 
 
 def _climate(figure: Figure, crops: list[pd.DataFrame], policy: Policy) -> None:
@@ -170,6 +175,7 @@ def _climate(figure: Figure, crops: list[pd.DataFrame], policy: Policy) -> None:
             linestyle="-.",
             lw=0.9,
             label=_once("outdoors", number),
+            **_dots(crop),
         )
     _level(air, crops, policy.day_temperature_c, "--", "day target")
     _level(air, crops, policy.night_temperature_c, ":", "night target")

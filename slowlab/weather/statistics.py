@@ -19,6 +19,38 @@ Array = NDArray[np.float64]
 
 MONTH_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 MONTH_OF_DAY = np.repeat(np.arange(12), MONTH_LENGTHS)
+# Months (0 = January) and drivers of the diurnal cycles and duration curves; share of the hours of
+# a year in which a duration curve is exceeded, percent.
+CURVE_MONTHS = (0, 6)
+CURVE_DRIVERS = ("air_temperature_c", "global_radiation_w_m2")
+EXCEEDED_PCT = np.array(
+    [
+        0.1,
+        0.5,
+        1,
+        2,
+        3,
+        5,
+        7.5,
+        10,
+        15,
+        20,
+        25,
+        30,
+        35,
+        40,
+        45,
+        50,
+        60,
+        70,
+        80,
+        90,
+        95,
+        98,
+        99,
+        99.9,
+    ]
+)
 TEMPERATURE_LAGS = (1, 2, 3, 7)
 RADIATION_LAGS = (1, 2, 3)
 _WINTER, _SUMMER = (11, 0, 1), (5, 6, 7)
@@ -61,6 +93,22 @@ def annual_levels(year: WeatherYear) -> dict[str, float]:
 def daily_means(year: WeatherYear, driver: str) -> Array:
     """Daily means of a driver, ``[n_days]``."""
     return year.column(driver)[1:].reshape(-1, RECORDS_PER_DAY).mean(axis=1)
+
+
+def hourly_means(year: WeatherYear, driver: str) -> Array:
+    """Hourly means of a driver, ``[n_days, 24]``."""
+    return _hourly(year.column(driver)[1:].reshape(-1, RECORDS_PER_DAY))
+
+
+def diurnal_cycles(year: WeatherYear, driver: str) -> Array:
+    """Mean of each local hour in the months of :data:`CURVE_MONTHS`, ``[2, 24]``."""
+    hourly = hourly_means(year, driver)
+    return np.stack([hourly[month == MONTH_OF_DAY].mean(axis=0) for month in CURVE_MONTHS])
+
+
+def duration_curve(year: WeatherYear, driver: str) -> Array:
+    """Hourly values exceeded in :data:`EXCEEDED_PCT` percent of the year, ``[24]``."""
+    return np.quantile(hourly_means(year, driver).ravel(), 1.0 - EXCEEDED_PCT / 100.0)
 
 
 def autocorrelation(series: Array, lag: int) -> float:

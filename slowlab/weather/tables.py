@@ -165,7 +165,7 @@ def _local_times(column: pd.Series, path: Path) -> NDArray[np.datetime64]:
         raise WeatherError(
             f"{path.name}: column time is not an ISO date and time: {error}"
         ) from error
-    if not _is_naive(column.iloc[0]):
+    if len(column) and not _is_naive(column.iloc[0]):
         times = times.dt.tz_convert(_UTC_OFFSET)
     return times.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
 

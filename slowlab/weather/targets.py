@@ -32,12 +32,16 @@ class Targets:
         monthly: ``[12]`` for each name, after the level shift.
         residuals: standard deviations after the shift; correlations as in the SEL year.
         annual_range: lowest and highest annual level of the formal Cabauw years.
+        diurnal: mean of each local hour in January and July, ``[2, 24]`` by driver.
+        duration: values exceeded in given shares of the hours of a year, by driver.
         source: where the figures come from.
     """
 
     monthly: dict[str, Array]
     residuals: dict[str, Array]
     annual_range: dict[str, tuple[float, float]]
+    diurnal: dict[str, Array]
+    duration: dict[str, Array]
     source: str
 
 
@@ -53,7 +57,15 @@ def load_targets(content: dict | None = None) -> Targets:
     levels = content["annual_level_cabauw_formal_years"]
     ranges = {name: (level[0], level[1]) for name, level in levels.items() if name != "note"}
     residuals = _residual_targets(content["daily_residuals_sel_year"])
-    return Targets(_shifted_months(sel), residuals, ranges, content["source"])
+    curves = content.get("curves_shifted_sel_year", {"diurnal": {}, "duration": {}})
+    return Targets(
+        monthly=_shifted_months(sel),
+        residuals=residuals,
+        annual_range=ranges,
+        diurnal={name: np.array(table) for name, table in curves["diurnal"].items()},
+        duration={name: np.array(table) for name, table in curves["duration"].items()},
+        source=content["source"],
+    )
 
 
 def _shifted_months(sel: dict[str, Array]) -> dict[str, Array]:

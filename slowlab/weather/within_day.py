@@ -2,8 +2,8 @@
 
 * Radiation: clear-sky radiation times a fluctuating index whose energy-weighted daily mean is
   that of the day.
-* Temperature: a path through the daily means, plus the response of two heat stores (hours and
-  half a day) to net radiation, weaker in wind, plus red noise.
+* Temperature: a path through the daily means, plus the response of two heat stores (less than
+  an hour and some hours) to net radiation, weaker in wind, plus red noise.
 * Dew point: a path through the daily means plus red noise that shares part of the temperature's,
   never above the air temperature: the excess falls as dew.
 * Wind: a path through the daily means times the mean diurnal cycle times log-normal red noise.

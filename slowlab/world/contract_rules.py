@@ -84,8 +84,8 @@ class Budget(ConfigModel):
     )
     raw_records_per_read: int = Field(ge=1, le=1_000_000, description="Raw records in one reply.")
     days_per_daily_read: int = Field(ge=1, le=100_000, description="Days in one daily reply.")
-    default_raw_window_days: float = Field(
-        gt=0, le=365, description="Raw window when none is named, up to now, days (ours)."
+    record_delay_days: int = Field(
+        ge=1, le=365, description="Youngest record of the delayed arm, days (ours)."
     )
 
     @model_validator(mode="after")

@@ -18,24 +18,17 @@ from numpy.typing import NDArray
 
 from slowlab.greenlight.batch import LaneBatch
 from slowlab.greenlight.controller import TICKS_PER_DAY
-from slowlab.greenlight.integrator import Scheme
-from slowlab.greenlight.lanes import LEDGER, Ending, LaneParameters, Phase
-from slowlab.greenlight.stepper import CollapseRule, Stepper, lane_parameters
+from slowlab.greenlight.lanes import Ending, LaneParameters, Phase
+from slowlab.greenlight.stepper import CollapseRule, lane_parameters
 from slowlab.weather.series import WeatherSeries, WeatherYear
-from slowlab.world.compiled import (
-    compiled_facility,
-    compiled_settings,
-    default_parameters,
-    policy_lanes,
-)
-from slowlab.world.contract import Contract
+from slowlab.world.compiled import default_parameters, policy_lanes
 from slowlab.world.contract_rules import Planting
 from slowlab.world.economics import CropStatement, LedgerTotals, Prices, crop_statement
+from slowlab.world.ledger import ledger_totals
 from slowlab.world.policy import Policy
-from slowlab.world.sensors import SensorSpec
 from slowlab.world.simulation_table import LaneHistory, RunContext, join_trace, lane_table
+from slowlab.world.simulator import Simulator
 
-Precision = Literal["float32", "float64"]
 Progress = Callable[[int, int], None]
 """Called after every day with the days done and the days to do."""
 
@@ -54,45 +47,6 @@ class CropEnding(StrEnum):
     DEADLINE = "deadline"
     WEATHER_END = "weather_end"
     NUMERICAL_FAILURE = "numerical_failure"
-
-
-@dataclass(frozen=True)
-class Simulator:
-    """Rules, instruments and the compiled step that obeys them.
-
-    Attributes:
-        contract: the task's rules.
-        sensors: the instruments.
-        stepper: the compiled step.
-    """
-
-    contract: Contract
-    sensors: SensorSpec
-    stepper: Stepper
-
-    @classmethod
-    def build(
-        cls,
-        contract: Contract,
-        sensors: SensorSpec,
-        *,
-        precision: Precision = "float32",
-        substeps: int | None = None,
-    ) -> Simulator:
-        """A simulator for a contract.
-
-        Args:
-            contract: the task's rules.
-            sensors: the instruments.
-            precision: of the states.
-            substeps: of a control step; by default those of production runs.
-
-        Raises:
-            UnsupportedConfigError: a rule that the compiled step cannot follow.
-        """
-        scheme = Scheme() if substeps is None else Scheme(substeps=substeps)
-        settings = compiled_settings(contract, sensors, scheme)
-        return cls(contract, sensors, Stepper(compiled_facility(contract), settings, precision))
 
 
 @dataclass(frozen=True)
@@ -331,15 +285,12 @@ class _Run:
         used = np.stack(list(batch.ended_crop().values()))
         planted = np.array(list(self.planting_days.values())) * TICKS_PER_DAY
         ended = np.maximum(batch.state.ending_tick, planted)
-        active_days = (ended - planted) / TICKS_PER_DAY
-        crops = tuple(map(self._ledger, used.T, active_days))
-        return crops, tuple(map(self._ledger, (batch.totals - used).T, np.zeros(len(planted))))
+        crops = tuple(map(self._ledger, used.T, ended - planted))
+        outside = (batch.totals - used).T
+        return crops, tuple(map(self._ledger, outside, np.zeros(len(planted), np.int32)))
 
-    def _ledger(self, flows: NDArray, active_days: float) -> LedgerTotals:
-        named = dict(zip(LEDGER, (float(x) for x in flows), strict=True))
-        fraction = self.simulator.contract.economics.fixed_costs.fruit_dry_matter_fraction
-        harvest = named.pop("harvest_dry_kg_m2") / fraction
-        return LedgerTotals(harvest_kg_m2=harvest, active_days=float(active_days), **named)
+    def _ledger(self, flows: NDArray, active_ticks: int) -> LedgerTotals:
+        return ledger_totals(flows, active_ticks, self.simulator.contract.economics.fixed_costs)
 
     def _crops(
         self, batch: LaneBatch, endings: list[CropEnding], used: tuple[LedgerTotals, ...]

@@ -24,11 +24,21 @@ class Feedback(StrEnum):
 
     ``full``: records of every channel at any time. ``endpoint``: totals of closed crops only.
     ``unassigned``: the description used before the day-0 design, when the mode is not yet known.
+    Two further arms are off by default. ``delayed``: as full, but a record is released only when it
+    has reached the contract's age. ``shuffled``: described exactly as endpoint, but totals are
+    exchanged between closed crops, so that nothing can be learnt from them.
     """
 
     FULL = "full"
     ENDPOINT = "endpoint"
     UNASSIGNED = "unassigned"
+    DELAYED = "delayed"
+    SHUFFLED = "shuffled"
+
+    @property
+    def releases_records(self) -> bool:
+        """Whether records of the channels can be read."""
+        return self in (Feedback.FULL, Feedback.DELAYED)
 
 
 def task_description(
@@ -56,10 +66,10 @@ def task_description(
         "analysis_tools": _tools(contract, feedback),
         "rules": _rules(contract),
         "scoring": _scoring(contract),
-        "feedback": {"mode": _MODE_NAMES[feedback], "meaning": _MEANINGS[feedback]},
+        "feedback": {"mode": _MODE_NAMES[feedback], "meaning": _meaning(contract, feedback)},
         "prices": _prices(contract, prices),
     }
-    if feedback is not Feedback.ENDPOINT:
+    if feedback.releases_records or feedback is Feedback.UNASSIGNED:
         description["channels"] = _channels(contract, sensors)
     if draft_mark(contract, sensors):
         description["status"] = DRAFT_MARK
@@ -90,22 +100,35 @@ _MODE_NAMES = {
     Feedback.FULL: "full",
     Feedback.ENDPOINT: "endpoint",
     Feedback.UNASSIGNED: "assigned after the day-0 design",
+    Feedback.DELAYED: "delayed",
+    Feedback.SHUFFLED: "endpoint",
 }
+
+_ENDPOINT_MEANING = (
+    "The totals of a crop are released when it has closed. There are no records of how it grew, "
+    "neither while it grows nor afterwards."
+)
 
 _MEANINGS = {
     Feedback.FULL: (
         "Records of every channel, for any past time, can be read at any moment while crops grow "
         "and afterwards. The totals of a crop are released when it has closed."
     ),
-    Feedback.ENDPOINT: (
-        "The totals of a crop are released when it has closed. There are no records of how it "
-        "grew, neither while it grows nor afterwards."
+    Feedback.DELAYED: (
+        "Records of every channel can be read once they are {days} days old, and afterwards at "
+        "any moment. The totals of a crop are released when it has closed."
     ),
+    Feedback.ENDPOINT: _ENDPOINT_MEANING,
+    Feedback.SHUFFLED: _ENDPOINT_MEANING,
     Feedback.UNASSIGNED: (
         "After the day-0 design you are told which of two modes applies: full (records of the "
         "channels can be read at any moment) or endpoint (only the totals of closed crops are)."
     ),
 }
+
+
+def _meaning(contract: Contract, feedback: Feedback) -> str:
+    return _MEANINGS[feedback].format(days=contract.budget.record_delay_days)
 
 
 def _compartments(contract: Contract) -> dict[str, Any]:
@@ -209,17 +232,18 @@ def _observe(contract: Contract, units: str, feedback: Feedback) -> dict[str, An
         "run_index": "optional: crop number; the latest closed crop if left out",
     }
     effect = "returns the state of the compartment and the totals of a closed crop"
-    if feedback is Feedback.FULL:
+    if feedback.releases_records:
         fields |= {
             "variable": "optional: a channel",
             "start_day": "optional: begin of the window, in days",
-            "end_day": "optional: end of the window, in days; now if left out",
-            "resolution": "optional: raw or daily",
+            "end_day": "optional: end of the window, in days; the latest possible if left out",
+            "resolution": "optional: raw or daily; raw if left out",
         }
         effect += (
             f"; with a variable also its records: at most {budget.raw_records_per_read} raw ones, "
             f"or at most {budget.days_per_daily_read} days of count, mean, lowest and highest. "
-            f"Without a start_day, raw records go {budget.default_raw_window_days:g} day(s) back."
+            "Without a start_day the window holds as many raw records as one reply may, or the "
+            "days of the crop."
         )
     return {"action": "observe", "fields": fields, "effect": effect, "uses": ["call"]}
 
@@ -248,7 +272,7 @@ def _tools(contract: Contract, feedback: Feedback) -> list[dict[str, Any]]:
             "policies spread evenly over the allowed range",
         ),
     ]
-    if feedback is Feedback.FULL:
+    if feedback.releases_records:
         window = f"days of records already read, up to {limits.summary_days}: mean, lowest, highest"
         unit = {"unit": "compartment"}
         optional = {"start_day": "optional", "end_day": "optional"}
@@ -280,9 +304,11 @@ def _rules(contract: Contract) -> list[str]:
         "for cleaning.",
         "Nothing interrupts an advance: what happened meanwhile is seen in the states afterwards.",
         "A rejected action changes nothing but still uses a call, and a decision call if its kind "
-        "does.",
-        f"The last {budget.reserved_interface_calls} call(s) and {budget.reserved_decision_calls} "
-        "decision call(s) are kept for the final advance and the recommendation.",
+        "does. What is not an object with one of the actions uses nothing.",
+        f"Until you have given a valid recommendation, the last {budget.reserved_interface_calls} "
+        f"call(s) and {budget.reserved_decision_calls} decision call(s) are kept: only an advance "
+        f"to day {calendar.campaign_days} and a recommendation there can use them, and rejected "
+        "actions do not.",
         "Analysis tools cost no campaign time and only use what you have already received.",
     ]
 

@@ -6,18 +6,26 @@ the environment's published rules, not from the package.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
 
+import jax
 import numpy as np
 
-from slowlab.greenlight import lanes, sensors
+from slowlab.greenlight import controller, integrator, lanes, noise, sensors, staging
+from slowlab.greenlight.batch import load_batch, open_batch, save_batch
 from slowlab.greenlight.definition import ModelDefinition
-from slowlab.greenlight.evaluate import evaluate
+from slowlab.greenlight.evaluate import MAGNITUDE_FLOOR, evaluate
 from slowlab.greenlight.expression import Graph
 from slowlab.greenlight.lanes import DEFAULT_PARAMETERS
+from slowlab.greenlight.model import COMMANDS, OUTPUTS, Model
 from slowlab.greenlight.noise import seed_words
 from slowlab.greenlight.parser import Expander
-from slowlab.greenlight.sensors import NoiseKeys
+from slowlab.greenlight.sensors import Draws, NoiseKeys, SensorSettings
+from slowlab.greenlight.stepper import Stepper, lane_parameters
 from tests.greenlight import simulator
 
 RHS_GATE = 1e-10
@@ -140,13 +148,24 @@ def noise_keys(seeds: np.ndarray, compartments: np.ndarray, noisy: bool = True) 
     )
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def _draws(settings: SensorSettings, keys: NoiseKeys, ticks: np.ndarray) -> Draws:
+    return sensors.draw(settings, keys, ticks, np.float32)
+
+
+def draws_of(keys: NoiseKeys, ticks: np.ndarray, settings: SensorSettings | None = None) -> Draws:
+    """Draws [ticks, lanes] of all lanes at the given ticks as NumPy arrays."""
+    when = np.repeat(np.asarray(ticks, np.int32)[:, None], len(keys.noisy), axis=1)
+    _draws.clear_cache()  # a planted fault must not meet what was compiled without it
+    return Draws(*(np.asarray(a) for a in _draws(settings or SensorSettings(), keys, when)))
+
+
 def check_noise_differs_between_compartments() -> None:
     """Four compartments with one seed see unrelated noise in every channel."""
     keys = noise_keys(np.full(4, 20260929), np.arange(4))
-    ticks = np.repeat(np.arange(1, 4001, dtype=np.int32)[:, None], 4, axis=1)
-    draws = sensors.draw(sensors.SensorSettings(), keys, ticks, np.float32)
+    draws = draws_of(keys, np.arange(1, 4001))
     for channel in ("air", "humidity", "co2", "canopy"):
-        correlation = np.corrcoef(np.asarray(getattr(draws, channel)).T) - np.eye(4)
+        correlation = np.corrcoef(getattr(draws, channel).T) - np.eye(4)
         assert np.abs(correlation).max() < 0.08, channel  # five standard errors
 
 
@@ -167,3 +186,242 @@ def check_planting_resets_the_crop() -> None:
         kept = slice(4, 5) if name in changed else slice(None)
         assert (planted.states[row, kept] == state.states[row, kept]).all(), name
     assert (planted.phase == [lanes.Phase.GROWING] * 4 + [lanes.Phase.IDLE]).all()
+
+
+def plain_band(x: float, start: float, width: float) -> float:
+    """The published curve, written out."""
+    exponent = -(2.0 / width) * math.log(100.0) * (x - start - width / 2.0)
+    return 1.0 / (1.0 + math.exp(max(-700.0, min(700.0, exponent))))
+
+
+def plain_commands(
+    policy: Sequence[float], seen: Mapping[str, float], tick: int, *, growing: bool
+) -> dict[str, float]:
+    """Environment rules 2.3 and 2.4 for one compartment, one tick."""
+    day_c, night_c, co2_ppm, light_h, offset_k, humidity_pct = policy
+    air, humidity, co2 = seen["air"], seen["humidity"], seen["co2"]
+    sun, outdoor = seen["sun"], seen["outdoor"]
+    hour = (tick * 300) / 3600 % 24
+    day = 6 <= hour < 22
+    target = (day_c if day else night_c) if growing else 10.0
+    screen_humidity = humidity_pct if growing else 87.0
+    guard = 1.0 - plain_band(air, target - 1.0, -1.0)
+    lamp = 0.0
+    if growing and 6 <= hour < 6 + light_h and sun < 400 and air < 35:
+        lamp = 1.0
+    dosing = 0.0
+    if growing and (sun > 20 or lamp == 1.0):
+        dosing = plain_band(co2, co2_ppm, -100.0)
+    if growing:
+        warm = plain_band(air, target + offset_k, 4.0)
+        vent = min(guard, max(warm, plain_band(humidity, humidity_pct, 50.0)))
+    else:
+        vent = plain_band(air, 30.0, 4.0)
+    cold = plain_band(outdoor, 5.0 if day else 10.0, -1.0)
+    not_too_warm = 1.0 - plain_band(air, target + 4.0, 1.0)
+    dry = 1.0 - plain_band(humidity, screen_humidity - 2.0, 10.0)
+    return {
+        "uBoil": plain_band(air, target, -1.0),
+        "uRoof": vent,
+        "uExtCo2": dosing,
+        "uLamp": lamp,
+        "uThScr": min(cold, not_too_warm, max(dry, 1.0 - guard)),
+    }
+
+
+def check_commands_in_a_run(stepper: Stepper) -> None:
+    """Every command of a noisy day is what the rules make of the last readings before it.
+
+    Lanes differ in policy, half of them are empty; lost readings are held. Outdoors the controller
+    sees the ten-minute record before the current one.
+    """
+    rows = [(22, 18, 800, 12, 4, 85), (26, 15, 400, 3.3, 2, 70), (18, 18, 1200, 16, 6, 90)]
+    parameters = lane_parameters(
+        {},
+        simulator.policies([row for row in rows for _ in range(2)]),
+        noise_seeds=np.arange(6) + 40,
+        compartments=np.arange(6) % 4,
+    )
+    growing = np.arange(6) % 2 == 0
+    batch = simulator.opened(parameters, stepper, planted=False).plant(growing)
+    weather = simulator.sunny_day(6, peak=600.0)
+    trace = stepper.advance_day(batch, parameters, weather, trace="full").trace
+    held = np.array(batch.state.held)
+    assert np.isnan(trace["readings"][:, :3]).any()
+    for tick in range(simulator.TICKS_PER_DAY):
+        released = weather[tick // 2]
+        for lane in range(6):
+            names = ("air", "humidity", "co2", "sun", "outdoor")
+            values = (*held[:3, lane], released[0, lane], released[1, lane])
+            seen = dict(zip(names, map(float, values), strict=True))
+            row = rows[lane // 2]
+            expected = plain_commands(row, seen, tick, growing=bool(growing[lane]))
+            found = trace["commands"][tick, :, lane]
+            assert np.allclose(found, list(expected.values()), atol=2e-4), (tick, lane)
+        fresh = trace["readings"][tick]
+        held = np.where(np.isnan(fresh), held, fresh)
+
+
+def check_books_match_commands(stepper: Stepper) -> None:
+    """Energy and CO2 booked are the commands times the capacity of the plant."""
+    parameters = simulator.random_lanes(4, 5)
+    batch = simulator.opened(parameters, stepper, planted=False)
+    batch = batch.plant(np.array([True, True, True, False]))
+    result = stepper.advance_day(batch, parameters, simulator.sunny_day(4), trace="full")
+    seconds, kwh = 300.0, 3.6e6
+    used = dict(zip(lanes.LEDGER, result.batch.totals, strict=True))
+    commands = dict(zip(COMMANDS, np.moveaxis(result.trace["commands"], 1, 0), strict=True))
+    sums = {name: value.astype(np.float64).sum(axis=0) for name, value in commands.items()}
+    expected = {
+        "heat_kwh_m2": sums["uBoil"] * 120.0 * seconds / kwh,
+        "light_kwh_m2": sums["uLamp"] * (200.0 / 3.0) * seconds / kwh,
+        "co2_kg_m2": sums["uExtCo2"] * (200.0 / 96.0) * seconds / 1e6,
+    }
+    for name, value in expected.items():
+        assert np.allclose(used[name], value, rtol=1e-6, atol=0.0), name
+        assert (value[:3] > 0).all(), name
+    assert used["light_kwh_m2"][3] == used["co2_kg_m2"][3] == 0.0
+
+
+def check_cover_absorption() -> None:
+    """The cover absorbs what glass (reflects 0.13) and lamps (pass 0.98) leave, or nothing."""
+    transmission = np.array([0.75, 0.85, 0.88, 0.90, 0.95])
+    symbols = {"tauRfPar": transmission, "tauRfNir": transmission, "uThScr": 0.0}
+    (sunny,) = rates(ordinary(iGlob=800.0, **symbols), "tCovE")
+    (dark,) = rates(ordinary(iGlob=0.0, **symbols), "tCovE")
+    absorbed = (sunny - dark) / (sunny - dark)[0]
+    expected = np.maximum(0.0, 1.0 - 0.13 - 0.98 * transmission)
+    np.testing.assert_allclose(absorbed, expected / expected[0], rtol=1e-9, atol=1e-12)
+    assert absorbed[2] > 0.05
+    assert absorbed[3] == absorbed[4] == 0.0
+
+
+def check_lit_pole() -> None:
+    """A lit crop is at the pole where the environment's rule says so."""
+    model = simulator.fresh_model()
+    rng = np.random.default_rng(5)
+    changes = {
+        "tCan": rng.uniform(0.0, 25.0, 4000),
+        "cLeaf": rng.uniform(0.01, 0.3, 4000) / 2.66e-5,
+        "co2Air": rng.uniform(300.0, 1500.0, 4000),
+        "iGlob": rng.choice([0.0, 3.0, 200.0], 4000),
+        "uLamp": 0.0,
+        "cropPresent": rng.integers(0, 2, 4000).astype(float),
+    }
+    symbols = ordinary(**changes)
+    light = model.outputs["parCan"]
+    flag, par = evaluate(model.graph, [integrator.lit_pole(model), light], symbols, np, exact=True)
+    # The environment's rule, from GreenLight's published constants.
+    ppm = 8.3144598 * (16.5 + 273.15) * changes["co2Air"] / (101325 * 44.01e-3)
+    stomata = 0.67 * ppm
+    gamma = 34.0 + 1.7 * (changes["tCan"] - 20.0) / (2.66e-5 * changes["cLeaf"])
+    near = stomata + 2.0 * gamma < 0.02 * stomata
+    expected = (par > 1.0) & near & (changes["cropPresent"] == 1)
+    np.testing.assert_array_equal(flag == 1.0, expected)
+    assert 100 < expected.sum() < 3000
+    assert (near & ~expected).any()
+
+
+def roots_of(model: Model) -> dict[str, int]:
+    """Derivatives of all moving states and all outputs by name."""
+    return {s: model.derivatives[s] for s in simulator.FAST_STATES + simulator.SLOW_STATES} | {
+        name: model.outputs[name] for name in OUTPUTS
+    }
+
+
+def check_regrouping_keeps_values() -> None:
+    """The production graph equals the literal one away from the floor under powers."""
+    model, symbols = simulator.fresh_model(), simulator.everything()
+    roots = roots_of(model)
+    ids = list(roots.values())
+    exact = evaluate(model.graph, ids, symbols, np, exact=True)
+    graph, new = staging.restructure(model.graph, ids, integrator.SYMBOL_LEVEL)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        fast = evaluate(graph, new, symbols, np, exact=False)
+    clear = simulator.smallest_power_base(model.graph, ids, symbols) > MAGNITUDE_FLOOR
+    assert clear.sum() > 1000
+    for name, a, b in zip(roots, exact, fast, strict=True):
+        error = relative_difference(b, np.broadcast_to(a, 2000))
+        assert error[clear].max() < 1e-9, f"{name}: {error[clear].max():.3g}"
+
+
+def words(*numbers: int) -> list[np.ndarray]:
+    """Each number as an array of one 32-bit word."""
+    return [np.array([n], np.uint32) for n in numbers]
+
+
+def check_known_random_numbers(library: ModuleType = np) -> None:
+    """The generator gives the published answers of Threefry-2x32 with 20 rounds."""
+    full = 2**32 - 1
+    answers = {
+        ((0, 0), (0, 0)): (0x6B200159, 0x99BA4EFE),
+        ((full, full), (full, full)): (0x1CB996FC, 0xBB002BE7),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3)): (0xC4923A9C, 0x483DF7A0),
+    }
+    for (key, counter), expected in answers.items():
+        found = noise.threefry_2x32(*words(*key), *words(*counter), library)
+        assert tuple(int(word[0]) for word in found) == expected
+
+
+def check_rules_of_the_controller() -> None:
+    """Commands of random policies and readings follow the published rules, field by field."""
+    rng = np.random.default_rng(12)
+    count = 300
+    rows = np.column_stack([rng.uniform(*b, count) for b in simulator.POLICY_BOUNDS])
+    rows[:, 1] = np.minimum(rows[:, 1], rows[:, 0])
+    policy = lane_parameters(
+        {}, simulator.policies(rows), noise_seeds=None, compartments=np.zeros(count, int)
+    ).policy
+    ranges = {
+        "air": (8, 36), "humidity": (60, 100), "co2": (350, 1250), "sun": (0, 450),
+        "outdoor": (0, 14),
+    }  # fmt: skip
+    seen = {name: rng.uniform(*r, count).astype(np.float32) for name, r in ranges.items()}
+    ticks, growing = rng.integers(0, 288, count), rng.random(count) < 0.8
+    readings = controller.Readings(*seen.values())
+    settings = controller.ControllerSettings()
+    found = controller.commands(settings, policy, readings, ticks, growing)
+    for lane in range(count):
+        one = {name: float(values[lane]) for name, values in seen.items()}
+        plain = plain_commands(rows[lane], one, int(ticks[lane]), growing=bool(growing[lane]))
+        for name, value in plain.items():
+            assert abs(float(found[name][lane]) - value) < 2e-4, (name, one)
+
+
+def check_account_of_a_crop() -> None:
+    """A crop's account is what was booked between its planting and its end."""
+    everywhere = np.ones(2, bool)
+    batch = open_batch(2, np.float32)
+    batch = batch._replace(totals=np.full((5, 2), 1.0)).plant(everywhere)
+    batch = batch._replace(totals=np.full((5, 2), 4.0)).stop(everywhere)
+    idle = np.zeros(2, np.int32)
+    batch = batch._replace(totals=np.full((5, 2), 6.0), state=batch.state._replace(phase=idle))
+    assert all((value == 3.0).all() for value in batch.plant(everywhere).ended_crop().values())
+
+
+def check_failed_save_keeps_the_old_file(folder: Path) -> None:
+    """A save that fails half-way leaves the old file, and no other."""
+    path, build = folder / "state.npz", {"source": "same"}
+    save_batch(path, open_batch(2, np.float32), build)
+    unsaveable = open_batch(2, np.float32)._replace(latest_crop=_Breaking())
+    try:
+        save_batch(path, unsaveable, build)
+    except OSError:
+        pass
+    else:
+        raise AssertionError("the save should have failed")
+    assert [p.name for p in folder.iterdir()] == ["state.npz"]
+    simulator.assert_same_bytes(load_batch(path, build), open_batch(2, np.float32))
+
+
+class _Breaking:
+    """Looks like an array to the checksum and fails when it is written."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        self.reads += 1
+        if self.reads > 1:
+            raise OSError(28, "No space left on device")
+        return np.zeros((5, 2))

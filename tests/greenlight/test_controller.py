@@ -21,50 +21,12 @@ from slowlab.greenlight.controller import (
     lamp_off_tick,
 )
 from slowlab.greenlight.model import COMMANDS
+from tests.greenlight.checks import plain_band, plain_commands
 from tests.greenlight.simulator import POLICY_A, policies
 
 SETTINGS = ControllerSettings()
 # Seen by an ordinary winter day; tests change one or two of them.
 SEEN = {"air": 21.0, "humidity": 70.0, "co2": 750.0, "sun": 100.0, "outdoor": 4.0}
-
-
-def plain_band(x: float, start: float, width: float) -> float:
-    """The published curve, written out."""
-    exponent = -(2.0 / width) * math.log(100.0) * (x - start - width / 2.0)
-    return 1.0 / (1.0 + math.exp(max(-700.0, min(700.0, exponent))))
-
-
-def plain_commands(policy, seen, tick: int, *, growing: bool) -> dict[str, float]:
-    """Environment rules 2.3 and 2.4 for one compartment, one tick."""
-    day_c, night_c, co2_ppm, light_h, offset_k, humidity_pct = policy
-    air, humidity, co2 = seen["air"], seen["humidity"], seen["co2"]
-    sun, outdoor = seen["sun"], seen["outdoor"]
-    hour = (tick * 300) / 3600 % 24
-    day = 6 <= hour < 22
-    target = (day_c if day else night_c) if growing else 10.0
-    screen_humidity = humidity_pct if growing else 87.0
-    guard = 1.0 - plain_band(air, target - 1.0, -1.0)
-    lamp = 0.0
-    if growing and 6 <= hour < 6 + light_h and sun < 400 and air < 35:
-        lamp = 1.0
-    dosing = 0.0
-    if growing and (sun > 20 or lamp == 1.0):
-        dosing = plain_band(co2, co2_ppm, -100.0)
-    if growing:
-        warm = plain_band(air, target + offset_k, 4.0)
-        vent = min(guard, max(warm, plain_band(humidity, humidity_pct, 50.0)))
-    else:
-        vent = plain_band(air, 30.0, 4.0)
-    cold = plain_band(outdoor, 5.0 if day else 10.0, -1.0)
-    not_too_warm = 1.0 - plain_band(air, target + 4.0, 1.0)
-    dry = 1.0 - plain_band(humidity, screen_humidity - 2.0, 10.0)
-    return {
-        "uBoil": plain_band(air, target, -1.0),
-        "uRoof": vent,
-        "uExtCo2": dosing,
-        "uLamp": lamp,
-        "uThScr": min(cold, not_too_warm, max(dry, 1.0 - guard)),
-    }
 
 
 def as_readings(seen: dict, dtype=np.float32) -> Readings:

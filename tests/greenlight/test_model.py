@@ -9,7 +9,6 @@ import pytest
 
 from slowlab.greenlight.evaluate import evaluate, reachable
 from slowlab.greenlight.expression import Graph
-from slowlab.greenlight.integrator import lit_pole
 from slowlab.greenlight.lanes import CLIMATE_START, DEFAULT_PARAMETERS, HARD_BOUNDS, PLANTING_POOLS
 from slowlab.greenlight.model import (
     COMMANDS,
@@ -26,6 +25,8 @@ from slowlab.greenlight.model import (
 from slowlab.greenlight.parser import Expander
 from tests.greenlight.checks import (
     check_compensation_point_is_floored,
+    check_cover_absorption,
+    check_lit_pole,
     check_side_wall_heat,
     net_assimilation,
     ordinary,
@@ -122,16 +123,7 @@ def test_side_walls_may_be_driven_by_the_indoor_temperature(definition):
 
 
 def test_cover_never_absorbs_less_than_nothing():
-    """What glass (reflection 0.13) and the lamps below it (transmission 0.98) leave to absorb."""
-    transmission = np.array([0.75, 0.85, 0.88, 0.90, 0.95])
-    symbols = {"tauRfPar": transmission, "tauRfNir": transmission, "uThScr": 0.0}
-    (sunny,) = rates(ordinary(iGlob=800.0, **symbols), "tCovE")
-    (dark,) = rates(ordinary(iGlob=0.0, **symbols), "tCovE")
-    absorbed = (sunny - dark) / (sunny - dark)[0]
-    expected = np.maximum(0.0, 1.0 - 0.13 - 0.98 * transmission)
-    np.testing.assert_allclose(absorbed, expected / expected[0], rtol=1e-9, atol=1e-12)
-    assert absorbed[2] > 0.05
-    assert absorbed[3] == absorbed[4] == 0.0
+    check_cover_absorption()
 
 
 def test_compensation_point_is_floored():
@@ -151,28 +143,7 @@ def test_floor_changes_nothing_in_a_grown_crop():
 
 
 def test_lit_pole_follows_its_definition():
-    model = fresh_model()
-    rng = np.random.default_rng(5)
-    changes = {
-        "tCan": rng.uniform(0.0, 25.0, 4000),
-        "cLeaf": rng.uniform(0.01, 0.3, 4000) / 2.66e-5,
-        "co2Air": rng.uniform(300.0, 1500.0, 4000),
-        "iGlob": rng.choice([0.0, 3.0, 200.0], 4000),
-        "uLamp": 0.0,
-        "cropPresent": rng.integers(0, 2, 4000).astype(float),
-    }
-    symbols = ordinary(**changes)
-    light = model.outputs["parCan"]
-    flag, par = evaluate(model.graph, [lit_pole(model), light], symbols, np, exact=True)
-    # The environment's rule, from GreenLight's published constants.
-    ppm = 8.3144598 * (16.5 + 273.15) * changes["co2Air"] / (101325 * 44.01e-3)
-    stomata = 0.67 * ppm
-    gamma = 34.0 + 1.7 * (changes["tCan"] - 20.0) / (2.66e-5 * changes["cLeaf"])
-    near = stomata + 2.0 * gamma < 0.02 * stomata
-    expected = (par > 1.0) & near & (changes["cropPresent"] == 1)
-    np.testing.assert_array_equal(flag == 1.0, expected)
-    assert 100 < expected.sum() < 3000
-    assert (near & ~expected).any()
+    check_lit_pole()
 
 
 def test_empty_compartment_has_no_crop_flows():

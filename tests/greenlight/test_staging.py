@@ -13,9 +13,7 @@ from slowlab.greenlight.expression import Graph
 from slowlab.greenlight.integrator import SYMBOL_LEVEL
 from slowlab.greenlight.model import (
     FAST_STATES,
-    OUTPUTS,
     PARAMETERS,
-    SLOW_STATES,
 )
 from slowlab.greenlight.parser import Expander
 from slowlab.greenlight.staging import (
@@ -27,7 +25,7 @@ from slowlab.greenlight.staging import (
     levels,
     restructure,
 )
-from tests.greenlight.checks import relative_difference
+from tests.greenlight.checks import check_regrouping_keeps_values, roots_of
 from tests.greenlight.expressions import (
     NAMES,
     NUMBERS,
@@ -47,23 +45,8 @@ def parsed(text: str) -> tuple[Graph, int]:
     return expander.graph, expander.parse(text)
 
 
-def roots_of(model) -> dict[str, int]:
-    return {s: model.derivatives[s] for s in FAST_STATES + SLOW_STATES} | {
-        name: model.outputs[name] for name in OUTPUTS
-    }
-
-
 def test_production_graph_equals_the_literal_one_at_golden_states():
-    model, symbols = fresh_model(), everything()
-    roots = roots_of(model)
-    exact = evaluate(model.graph, list(roots.values()), symbols, np, exact=True)
-    graph, new = restructure(model.graph, list(roots.values()), SYMBOL_LEVEL)
-    fast = evaluate(graph, new, symbols, np, exact=False)
-    clear = smallest_power_base(model.graph, list(roots.values()), symbols) > MAGNITUDE_FLOOR
-    assert clear.sum() > 1000
-    for name, a, b in zip(roots, exact, fast, strict=True):
-        error = relative_difference(b, np.broadcast_to(a, 2000))
-        assert error[clear].max() < 1e-9, f"{name}: {error[clear].max():.3g}"
+    check_regrouping_keeps_values()
 
 
 def test_power_floor_leaves_every_value_finite():

@@ -34,5 +34,10 @@ def fingerprint(*sources):
 
 
 SIMULATOR_CODE = fingerprint(
-    "slowlab/cli.py", "slowlab/greenlight", "slowlab/weather", "slowlab/world"
+    "slowlab/cli.py",
+    "slowlab/commands",
+    "slowlab/greenlight",
+    "slowlab/plots",
+    "slowlab/weather",
+    "slowlab/world",
 )

@@ -1,0 +1,1 @@
+"""Private scores of recommendations, best-known policies, and what experiments are worth."""
