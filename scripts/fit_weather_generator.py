@@ -31,6 +31,7 @@ from slowlab.weather.constants import (
     winter_share,
 )
 from slowlab.weather.conversions import dew_point_c, longwave_w_m2
+from slowlab.weather.daily import CLEAR_SKY_LIMITS, sigmoid
 from slowlab.weather.generator import generate_year
 from slowlab.weather.sel import level_shift, read_sel
 from slowlab.weather.series import DAYS_PER_YEAR, WeatherYear
@@ -297,7 +298,7 @@ def wanted_months(targets: Targets, sel: WeatherYear) -> dict[str, Array]:
         daily_means(sel, "vapour_pressure_pa")
     )
     clear = clear_sky_months()
-    radiation = clear * smooth(monthly["global_radiation_mean_mj_m2_day"] / clear, 0.035)
+    radiation = clear * smooth(monthly["global_radiation_mean_mj_m2_day"] / clear, 0.015)
     # The level shift stretches clear days beyond a clear sky; spread grows less than the mean.
     radiation_sd = 0.95 * monthly["global_radiation_sd_mj_m2_day"]
     radiation_sd = radiation * smooth(radiation_sd / radiation, 0.06)
@@ -338,9 +339,25 @@ def simulate(content: dict) -> dict[str, Array]:
             daily_means(weather, "vapour_pressure_pa")
         )
         figures["depression_sd_k"] = by_month(depression, np.std)
+        figures["depression_mean_k"] = by_month(depression)
         for name, values in figures.items():
             collected.setdefault(name, []).append(values)
-    return {name: combine(name, np.array(values)) for name, values in collected.items()}
+    figures = {name: combine(name, np.array(values)) for name, values in collected.items()}
+    return figures | expected_months(constants)
+
+
+def expected_months(constants: GeneratorConstants) -> dict[str, Array]:
+    """Monthly means that follow from the constants without simulation, free of sampling error."""
+    days = np.arange(DAYS_PER_YEAR, dtype=np.float64)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(41)
+    centre = constants.on_days("clear_sky_logit_mean", days)[:, None]
+    scale = constants.on_days("clear_sky_logit_sd", days)[:, None]
+    low, high = CLEAR_SKY_LIMITS
+    index = low + (high - low) * sigmoid(centre + scale * nodes) @ weights / weights.sum()
+    return {
+        "air_temperature_mean_c": by_month(constants.on_days("temperature_mean_c", days)),
+        "global_radiation_mean_mj_m2_day": by_month(index * clear_sky_days()) * 0.0864,
+    }
 
 
 def combine(name: str, values: Array) -> Array:
@@ -361,13 +378,13 @@ def adjust(monthly: dict[str, Array], wanted: dict[str, Array], measured: dict) 
     monthly["clear_sky_logit_mean"] += 2.0 * np.log(share)
     monthly["clear_sky_logit_sd"] *= ratio("global_radiation_sd_mj_m2_day") ** 0.8
     monthly["clear_sky_logit_sd"][:] = np.clip(monthly["clear_sky_logit_sd"], 0.5, 3.0)
+    monthly["temperature_mean_c"] += excess("air_temperature_mean_c")
     monthly["temperature_sd_c"] *= ratio("daily_mean_temperature_sd_c")
     monthly["wind_root_mean"] *= ratio("wind_mean_m_s") ** 0.5
     monthly["wind_root_sd"] *= ratio("wind_sd_m_s") ** 0.8
     root = monthly["depression_root_mean"]
-    depression = measured["air_temperature_mean_c"] - measured["dew_point_mean_c"]
     goal = wanted["air_temperature_mean_c"] - wanted["dew_point_mean_c"]
-    root *= np.clip(goal / depression, 0.5, 2.0) ** 0.5
+    root *= np.clip(goal / measured["depression_mean_k"], 0.5, 2.0) ** 0.5
     monthly["depression_root_sd"] *= ratio("depression_sd_k") ** 0.8
     monthly["cloud_logit_mean"] += 0.15 * excess("sky_minus_air_temperature_c")
     monthly["diurnal_gain"] *= ratio("mean_diurnal_range_c") ** 0.9

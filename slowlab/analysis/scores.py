@@ -19,6 +19,9 @@ from slowlab.analysis.samples import exact_mean
 type CellKey = tuple[str, str]
 """Method and feedback mode."""
 
+type Rows = dict[str, list[tuple[str, float]]]
+"""Status and margin of the plantings of one recommendation, by scoring year."""
+
 SCORED = "scored"
 ROW_KEY = ("site", "method", "feedback", "repeat", "year", "planting_day")
 COLUMNS = (*ROW_KEY, "status", "margin_eur_m2")
@@ -60,7 +63,7 @@ def cells_from_scores(table: pd.DataFrame, design: ScoreDesign) -> dict[CellKey,
     """
     _check(table)
     sites = design.sites or tuple(sorted({int(site) for site in table["site"]}))
-    groups = dict(iter(table.groupby(["method", "feedback", "site", "repeat"], sort=True)))
+    groups = _recommendations(table)
     known = {(method, feedback) for method, feedback, _, _ in groups}
     planned = dict(design.repeats or {})
     cells = {}
@@ -118,7 +121,7 @@ def mean_over_years(means: Sequence[float], sites_per_year: Sequence[int]) -> fl
 def _cell(
     key: CellKey,
     sites: tuple[int, ...],
-    found: list[list[pd.DataFrame | None]],
+    found: list[list[Rows | None]],
     design: ScoreDesign,
 ) -> Cell:
     outcomes = [[_score(rows, design) for rows in row] for row in found]
@@ -127,14 +130,23 @@ def _cell(
     return Cell("/".join(key), sites, scores.reshape(len(sites), -1), missing)
 
 
-def _score(rows: pd.DataFrame | None, design: ScoreDesign) -> float | MissingReason:
+def _recommendations(table: pd.DataFrame) -> dict[tuple[str, str, int, int], Rows]:
+    """Status and margin of each row by year, by recommendation."""
+    groups: dict[tuple[str, str, int, int], Rows] = {}
+    columns = ("method", "feedback", "site", "repeat", "year", "status", "margin_eur_m2")
+    for *key, year, status, margin in zip(*(table[name].tolist() for name in columns), strict=True):
+        groups.setdefault(tuple(key), {}).setdefault(year, []).append((status, margin))
+    return groups
+
+
+def _score(rows: Rows | None, design: ScoreDesign) -> float | MissingReason:
     """The score of one repeat, or why there is none."""
     if rows is None:
         return MissingReason.NOT_RUN
-    failed = [status for status in rows["status"] if status != SCORED]
+    failed = sorted(status for year in rows.values() for status, _ in year if status != SCORED)
     if failed:
-        return MissingReason(sorted(failed)[0])
-    years = [group["margin_eur_m2"].to_numpy() for _, group in rows.groupby("year", sort=True)]
+        return MissingReason(failed[0])
+    years = [np.array([margin for _, margin in year]) for year in rows.values()]
     if len(years) > design.years or max(map(len, years)) > design.plantings:
         raise ValueError("more years or plantings than the design says")
     if len(years) < design.years or min(map(len, years)) < design.plantings:

@@ -131,7 +131,9 @@ class Executor:
 
         Raises:
             CampaignMisuse: the shuffled mode without a key.
+            PolicyError: the fallback is not a valid policy.
         """
+        parse_policy(fallback, contract.policy)
         setting = CampaignSetting(contract, sensors, prices, draft, shuffle_key)
         return cls(facility, setting, feedback, Fallback(fallback), stepping or _step_alone)
 

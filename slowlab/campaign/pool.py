@@ -245,8 +245,7 @@ def _think(runs: Sequence[_Run], workers: int, limit_s: float | None) -> None:
             busy[run] = time.monotonic()
             # Daemons, because a method that hangs must not keep the process from ending.
             threading.Thread(target=_think_aside, args=(run, done), daemon=True).start()
-        finished = _next_done(done, busy, limit_s)
-        if finished is not None:
+        for finished in _come_back(done, busy, limit_s):
             busy.pop(finished, None)
             if finished.crash is not None:
                 raise finished.crash
@@ -264,17 +263,19 @@ def _think_aside(run: _Run, done: queue.SimpleQueue[_Run]) -> None:
     done.put(run)
 
 
-def _next_done(
+def _come_back(
     done: queue.SimpleQueue[_Run], busy: dict[_Run, float], limit_s: float | None
-) -> _Run | None:
-    """The next method that has come back, or None when the oldest one is overdue."""
+) -> list[_Run]:
+    """All methods that have come back; waits for one, or until the oldest one is overdue."""
     wait = None
     if limit_s is not None:
         wait = max(0.0, limit_s - max(map(_age, busy.values()))) + 0.001
+    found = []
     try:
-        return done.get(timeout=wait)
+        while True:
+            found.append(done.get(timeout=0.0 if found else wait))
     except queue.Empty:
-        return None
+        return found
 
 
 def _age(begun: float) -> float:

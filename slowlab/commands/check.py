@@ -27,7 +27,7 @@ def _group() -> None:
 
 @app.command()
 def physics(
-    years: Annotated[int, typer.Option(min=1, max=100, help="Generated weather years.")] = 4,
+    years: Annotated[int, typer.Option(min=1, max=100, help="Generated weather years.")] = 12,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     shards: opt.ShardsOption = opt.DEFAULT_SHARDS,
     workers: opt.WorkersOption = None,

@@ -148,7 +148,7 @@ def check_physics(
     parameters: Mapping[str, float],
     sites: Sequence[Site],
     *,
-    years: int = 4,
+    years: int = 12,
     published: PublishedPhysics | None = None,
 ) -> PhysicsReport:
     """Compare levels, effects and the fixed reference with published numbers.

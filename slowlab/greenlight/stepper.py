@@ -300,7 +300,7 @@ def use_compilation_cache() -> Path:
 
 @functools.cache
 def source_fingerprint() -> str:
-    """SHA-256 over the source of this package, line ends normalised."""
+    """SHA-256 over the source of this package at import, line ends normalised."""
     folder = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.py")):
@@ -310,3 +310,7 @@ def source_fingerprint() -> str:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Read now: files edited later are not the code that this process runs.
+source_fingerprint()

@@ -157,9 +157,10 @@ def _side_by_side(values: np.ndarray) -> np.ndarray:
 def _title(report: ValueReport) -> str:
     draft = f" ({DRAFT_MARK})" if report.draft else ""
     gain, learning = report.step("headroom").difference, report.step("learning").difference
+    only = f"{learning.mean:.1f} ± {learning.se_sites:.1f}"
     return (
-        f"Value of experiments under {report.contract.id}{draft}: of {gain.mean:.1f} EUR "
-        f"m$^{{-2}}$ above the reference, {learning.mean:.1f} ± {learning.se_sites:.1f} only by learning"
+        f"Value of experiments, {report.contract.id}{draft}: of {gain.mean:.1f} EUR m$^{{-2}}$ "
+        f"above the reference, {only} only by learning"
     )
 
 

@@ -154,7 +154,7 @@ def _check_humidity(meteo: MonthFile) -> None:
     if meteo.relative_humidity_pct is None:
         return
     air, dew = meteo.channels["TA002"], meteo.channels["TD002"]
-    usable = _is_valid("TA002", air) & _is_valid("TD002", dew) & (meteo.relative_humidity_pct > 0)
+    usable = valid_records("TA002", air) & valid_records("TD002", dew) & (meteo.relative_humidity_pct > 0)
     if not usable.any():
         return
     ratio = saturation_pressure_pa(dew[usable] - ZERO_CELSIUS_K)
@@ -175,7 +175,8 @@ def _join(months: list[_Channels]) -> _Channels:
     )
 
 
-def _is_valid(channel: str, values: Array) -> NDArray[np.bool_]:
+def valid_records(channel: str, values: Array) -> NDArray[np.bool_]:
+    """Which records ``[n]`` of a channel, in the unit of the files, repair rule v0 accepts."""
     low, high = VALID_RANGE[channel]
     with np.errstate(invalid="ignore"):
         return (values > low) & (values < high)
@@ -184,7 +185,7 @@ def _is_valid(channel: str, values: Array) -> NDArray[np.bool_]:
 def _repair(joined: _Channels) -> tuple[dict[str, Array], list[Repair]]:
     repaired, repairs = {}, []
     for channel, values in joined.values.items():
-        valid = _is_valid(channel, values)
+        valid = valid_records(channel, values)
         repaired[channel], changes = repair_runs(values, valid, joined.times, channel)
         repairs.extend(changes)
     check_monthly_limit(repairs)

@@ -24,6 +24,7 @@ from slowlab.analysis.scores import mean_over_years
 from slowlab.config import ConfigError
 
 VERSIONS = list(Version)
+PRIMARY = ("table3_primary", "corrected", "tests")
 
 
 @pytest.fixture
@@ -144,8 +145,12 @@ def test_the_source_is_named_and_no_path_of_a_machine(content: dict) -> None:
     ("path", "value", "message"),
     [
         (("format",), "other", "format"),
-        (("table3_primary", "corrected", "tests", "E1_glm_minus_baseline", "p_sign_flip"), 2, "p_"),
-        (("table3_primary", "corrected", "tests", "E1_glm_minus_baseline", "mean"), 9.0, "interval"),
+        ((*PRIMARY, "E1_glm_minus_baseline", "p_sign_flip"), 2, "p_sign_flip"),
+        (
+            (*PRIMARY, "E1_glm_minus_baseline", "mean"),
+            9.0,
+            "interval",
+        ),
         (("primary_by_evaluation_year", "years"), ["2002"], "each year"),
         (("kernel_fit", "crops"), None, "kernel_fit"),
         (("unknown_block",), {}, "unknown"),

@@ -42,7 +42,7 @@ def written(data: dict) -> str:
 
 def _indented(value: object, indent: str) -> str:
     flat = json.dumps(value)
-    if len(flat) + len(indent) <= 110 or not isinstance(value, dict | list):
+    if len(flat) + len(indent) <= 125 or not isinstance(value, dict | list):
         return flat
     inner = indent + "  "
     if isinstance(value, list):

@@ -55,7 +55,8 @@ def test_numbers_are_those_of_the_contract(text, contract):
     budget, calendar = contract.budget, contract.calendar
     flat = " ".join(text.split())
     for words in (
-        f"{budget.interface_calls} calls, {budget.decision_calls} decisions, {budget.starts} starts",
+        f"{budget.interface_calls} calls, {budget.decision_calls} decisions, ",
+        f" decisions, {budget.starts} starts",
         f"the last {budget.reserved_interface_calls} calls",
         f"at most {budget.raw_records_per_read} reading times",
         f"At most {budget.days_per_daily_read} days",

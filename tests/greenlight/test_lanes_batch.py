@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import shutil
 import signal
 import zipfile
 from pathlib import Path
@@ -39,6 +40,7 @@ from tests.greenlight.checks import (
 )
 from tests.greenlight.simulator import (
     POLICY_A,
+    REPOSITORY,
     assert_same_bytes,
     busy,
     opened,
@@ -687,6 +689,25 @@ def test_build_knows_settings_precision_width_facility_and_source(monkeypatch):
     assert all(other.build["settings"] != native["settings"] for other in others)
     monkeypatch.setattr(stepper_module, "source_fingerprint", lambda: "changed")
     assert Stepper().build["source"] == "changed" != native["source"]
+
+
+def test_build_names_the_source_that_was_imported(tmp_path):
+    """An edit under a running process must not pass for the code that runs."""
+    package = REPOSITORY / "slowlab"
+    shutil.copytree(package, tmp_path / "slowlab", ignore=shutil.ignore_patterns("__pycache__"))
+    source = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import slowlab
+from slowlab.greenlight.stepper import Stepper
+folder = Path(sys.argv[1]) / "slowlab"
+assert Path(slowlab.__file__).parent == folder
+(folder / "greenlight" / "noise.py").write_text("edited = True")
+print(Stepper().build["source"])
+"""
+    done = python(source, str(tmp_path))
+    assert done.stdout.strip() == production().build["source"], done.stderr
 
 
 def test_kill_in_the_middle_of_a_save_leaves_the_old_file(tmp_path):

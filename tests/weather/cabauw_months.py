@@ -52,7 +52,8 @@ def channel(values, unit):
 
 def write_month(data, path, engine="h5netcdf"):
     """Write as HDF5 or as classic NetCDF (engine scipy)."""
-    encoding = {"time": {"_FillValue": None}, "time_bnds": {"_FillValue": None}}
+    plain = ("time", "time_bnds")
+    encoding = {name: {"_FillValue": None} for name in plain if name in data.variables}
     data.to_netcdf(path, engine=engine, encoding=encoding)
 
 

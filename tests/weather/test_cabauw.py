@@ -11,8 +11,9 @@ from slowlab.weather.cabauw import (
     files_needed,
     months_needed,
     read_cabauw_year,
+    valid_records,
 )
-from slowlab.weather.cabauw_files import METEO, RADIATION, file_name
+from slowlab.weather.cabauw_files import METEO, RADIATION, file_name, read_month_file
 from slowlab.weather.conversions import longwave_w_m2, saturation_pressure_pa
 from slowlab.weather.series import WeatherError
 
@@ -122,27 +123,25 @@ def test_a_short_gap_is_repaired_and_logged(folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "bad", "product"),
+    ("channel", "good", "bad"),
     [
-        ("TA002", 12.0, METEO),
-        ("TD002", 331.0, METEO),
-        ("F010", -0.1, METEO),
-        ("F010", 70.0, METEO),
-        ("SWD", -10.0, RADIATION),
-        ("LWD", 100.0, RADIATION),
-        ("LWD", np.nan, RADIATION),
-        ("LWD", -9999.0, RADIATION),
+        ("TA002", [230.1, 329.9], [12.0, 230.0, 330.0]),
+        ("TD002", [220.1, 329.9], [220.0, 330.0]),
+        ("F010", [0.0, 69.9], [-0.1, 70.0]),
+        ("SWD", [-9.9, 1499.9], [-10.0, 1500.0]),
+        ("LWD", [100.1, 599.9], [100.0, 600.0]),
     ],
 )
-def test_seven_invalid_records_in_a_row_refuse_the_year(folder, name, bad, product):
-    replace(folder, product, (2015, 3), set_values(name, slice(100, 107), bad))
-    with pytest.raises(WeatherError, match=rf"{name}: 7 invalid records from 2015-03-01T16:40:00"):
+def test_the_bounds_are_open_and_calm_is_valid(channel, good, bad):
+    assert valid_records(channel, np.array(good)).all()
+    assert not valid_records(channel, np.array([*bad, np.nan, np.inf, -np.inf])).any()
+
+
+@pytest.mark.parametrize("bad", [331.0, -9999.0])
+def test_seven_invalid_records_in_a_row_refuse_the_year(folder, bad):
+    replace(folder, METEO, (2015, 3), set_values("TD002", slice(100, 107), bad))
+    with pytest.raises(WeatherError, match=r"TD002: 7 invalid records from 2015-03-01T16:40:00"):
         read_cabauw_year(folder, YEAR)
-
-
-def test_calm_is_valid(folder):
-    replace(folder, METEO, (2015, 3), set_values("F010", slice(100, 200), 0.0))
-    assert read_cabauw_year(folder, YEAR).provenance["repairs"] == []
 
 
 def test_a_run_across_a_month_end_counts_as_one(folder):
@@ -163,8 +162,8 @@ def drop_record(data):
 
 
 def shift_time(data):
-    data["time"].values[:] += np.float32(1 / 6)
-    return data
+    hours = data["time"].values + np.float32(1 / 6)
+    return data.assign_coords(time=("time", hours, data["time"].attrs))
 
 
 def break_bounds(data):
@@ -206,10 +205,11 @@ def other_month(data):
         (lambda data: data.drop_vars("time"), "time is missing"),
     ],
 )
-def test_file_checks_name_the_file(folder, change, reason):
-    replace(folder, METEO, (2015, 3), change)
+def test_file_checks_name_the_file(tmp_path, change, reason):
+    path = tmp_path / file_name(METEO, 2015, 3)
+    write_month(change(month_dataset(METEO, 2015, 3)), path)
     with pytest.raises(WeatherError, match=rf"meteo_lc1_t10_v1.0_201503.nc: .*{reason}"):
-        read_cabauw_year(folder, YEAR)
+        read_month_file(path, METEO, 2015, 3)
 
 
 def test_channels_that_contradict_each_other_are_noticed(folder):
@@ -234,12 +234,11 @@ def test_a_missing_file_is_named(folder):
 
 
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b"", b"\x89HDF\r\n\x1a\nrubbish"])
-def test_a_file_that_is_no_netcdf_is_named(folder, content):
-    path = folder / file_name(METEO, 2015, 3)
-    path.unlink()
+def test_a_file_that_is_no_netcdf_is_named(tmp_path, content):
+    path = tmp_path / file_name(METEO, 2015, 3)
     path.write_bytes(content)
     with pytest.raises(WeatherError, match=r"201503.nc (is not a NetCDF|cannot be read)"):
-        read_cabauw_year(folder, YEAR)
+        read_month_file(path, METEO, 2015, 3)
 
 
 def test_a_file_changed_after_the_download_is_noticed(folder):

@@ -54,5 +54,5 @@ def test_other_arguments_are_refused(arguments, reason):
     ["development", "development-3", "development-0003", "/development-003", "Development-003", ""],
 )
 def test_other_spellings_of_a_label_are_refused(label):
-    with pytest.raises(ValueError, match="label of a synthetic year|partition"):
+    with pytest.raises(ValueError, match=r"label of a synthetic year|partition"):
         year_from_label(label)

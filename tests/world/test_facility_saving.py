@@ -10,7 +10,15 @@ import pytest
 from slowlab.greenlight.batch import SavedStateError, save_batch
 from slowlab.world.facility import Facility, advance_together
 from slowlab.world.facility_books import FailureKind, FailureReport
-from tests.facilities import DAY, REFERENCE, calendar_simulator, drawn_site, opened, policy, two_years
+from tests.facilities import (
+    DAY,
+    REFERENCE,
+    calendar_simulator,
+    drawn_site,
+    opened,
+    policy,
+    two_years,
+)
 from tests.simulations import short_simulator
 
 SIMULATOR = calendar_simulator()
@@ -81,7 +89,9 @@ def test_another_site_year_or_task_is_refused(tmp_path):
     ):
         with pytest.raises(SavedStateError, match=f"saved with another {name}"):
             Facility.restore(path, *arguments)
-    assert Facility.restore(path, SIMULATOR, facility.site.for_campaign(), facility.weather).tick == 0
+    assert (
+        Facility.restore(path, SIMULATOR, facility.site.for_campaign(), facility.weather).tick == 0
+    )
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
