@@ -375,7 +375,7 @@ def adjust(monthly: dict[str, Array], wanted: dict[str, Array], measured: dict) 
         return wanted[name] - measured[name]
 
     share = ratio("global_radiation_mean_mj_m2_day")
-    monthly["clear_sky_logit_mean"] += 2.0 * np.log(share)
+    monthly["clear_sky_logit_mean"] += 3.0 * np.log(share)
     monthly["clear_sky_logit_sd"] *= ratio("global_radiation_sd_mj_m2_day") ** 0.8
     monthly["clear_sky_logit_sd"][:] = np.clip(monthly["clear_sky_logit_sd"], 0.5, 3.0)
     monthly["temperature_mean_c"] += excess("air_temperature_mean_c")

@@ -134,8 +134,9 @@ class ServerProcess:
         self._send(line)
         reply = self._parse(self._receive(), number)
         failed = reply.get("error", {}).get("kind") == ServerEnding.INFRASTRUCTURE_FAILURE
-        if failed or (operation == "close" and reply["ok"]):
-            self._await_end()
+        closed = operation == "close" and reply["ok"]
+        if failed or closed:
+            self._await_end(closed=closed)
         return reply
 
     def stop(self) -> None:
@@ -192,14 +193,18 @@ class ServerProcess:
             raise ServerEndedError(ServerEnding.LOST)
         return reply
 
-    def _await_end(self) -> None:
-        """Wait for a process that is about to end, and read its exit code."""
+    def _await_end(self, *, closed: bool = False) -> None:
+        """Wait for a process that is about to end, and read its exit code.
+
+        A process that ends well without having been closed is lost.
+        """
         try:
             code = self._process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._end(ServerEnding.LOST)
             return
-        self._end(_BY_EXIT_CODE.get(code, ServerEnding.LOST))
+        ending = _BY_EXIT_CODE.get(code, ServerEnding.LOST)
+        self._end(ServerEnding.LOST if ending is ServerEnding.CLOSED and not closed else ending)
 
     def _end(self, ending: ServerEnding) -> None:
         """Fix the ending and leave no process behind."""

@@ -137,3 +137,18 @@ class Reply:
     def sha256(self) -> str:
         """SHA-256, in hexadecimal, of :meth:`canonical`."""
         return canonical_sha256(self.payload())
+
+
+FROZEN = Reply.failure(
+    ErrorInfo(
+        ErrorKind.INFRASTRUCTURE_FAILURE,
+        Reason.TECHNICAL_FAILURE,
+        "a technical failure has paused the campaign; it is not counted against you",
+    )
+)
+"""The answer to everything after a technical failure; it tells nothing about the cause."""
+
+CLOSED = Reply.failure(
+    ErrorInfo(ErrorKind.PROTOCOL_ERROR, Reason.CAMPAIGN_CLOSED, "the campaign is closed")
+)
+"""The answer to everything after the settlement."""

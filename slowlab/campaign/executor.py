@@ -29,7 +29,15 @@ from slowlab.campaign.actions import (
     read_payload,
 )
 from slowlab.campaign.budget import BudgetAccount
-from slowlab.campaign.errors import ActionRejected, ErrorInfo, ErrorKind, Reason, Reply
+from slowlab.campaign.errors import (
+    CLOSED,
+    FROZEN,
+    ActionRejected,
+    ErrorInfo,
+    ErrorKind,
+    Reason,
+    Reply,
+)
 from slowlab.campaign.history import History
 from slowlab.campaign.operations import check_advance, observe, start, stop
 from slowlab.campaign.settlement import (
@@ -322,9 +330,7 @@ class Executor:
 
     def _refusal_at_the_end(self) -> Reply:
         """The reply to anything once the campaign is frozen or settled."""
-        if self.status is CampaignStatus.INFRASTRUCTURE_FAILURE:
-            return Reply.failure(_FROZEN)
-        return Reply.failure(_CLOSED)
+        return FROZEN if self.status is CampaignStatus.INFRASTRUCTURE_FAILURE else CLOSED
 
     def _settled(self) -> Settlement:
         failed = self.status is CampaignStatus.INFRASTRUCTURE_FAILURE
@@ -345,14 +351,6 @@ class Executor:
             failure=self._failure,
             private=self.facility.private_report(),
         )
-
-
-_FROZEN = ErrorInfo(
-    ErrorKind.INFRASTRUCTURE_FAILURE,
-    Reason.TECHNICAL_FAILURE,
-    "a technical failure has paused the campaign; it is not counted against you",
-)
-_CLOSED = ErrorInfo(ErrorKind.PROTOCOL_ERROR, Reason.CAMPAIGN_CLOSED, "the campaign is closed")
 
 
 def _checked(feedback: Feedback, setting: CampaignSetting) -> Feedback:

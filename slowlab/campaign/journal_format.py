@@ -32,10 +32,10 @@ class RecordKind(StrEnum):
     """What a record is.
 
     ``header``: what opens the campaign. ``request``, ``reply``: one action and its answer.
-    ``refused``: something that is no action at all; only its hash is kept. ``initial``: the
-    recommendation from before the experiments. ``assignment``: the feedback mode, told after the
-    day-0 design. ``tool_request``, ``tool_reply``: one use of an
-    analysis tool. ``settlement``: the end.
+    ``refused``: something that is no action at all, with its answer; the text is not kept.
+    ``initial``: the recommendation from before the experiments. ``assignment``: the feedback mode,
+    told after the day-0 design. ``tool_request``, ``tool_reply``: one use of an analysis tool.
+    ``settlement``: the end.
     """
 
     HEADER = "header"

@@ -101,7 +101,7 @@ class Comparison:
         record = self._records[self._position]
         self._position += 1
         self.compared += 1
-        if kind is record.kind and kind in _PLACES_OF_BUILD:
+        if kind is record.kind and kind in _NAMING_THE_BUILD:
             payload = self._with_their_build(record, payload)
         if not record.holds(kind, payload):
             detail = difference(record, kind, payload)
@@ -114,29 +114,26 @@ class Comparison:
     def close(self) -> None:
         """Do nothing."""
 
-    def _with_their_build(self, record: Record, payload: Mapping[str, Any]) -> Any:
+    def _with_their_build(self, record: Record, payload: Any) -> Any:
         """Another build is a remark, not a difference: the replies tell whether it matters."""
-        payload, theirs = loads_strict(canonical_json(payload)), record.payload
-        mine = payload
-        *path, last = _PLACES_OF_BUILD[record.kind]
-        for key in path:
-            mine, theirs = mine[key], theirs.get(key, {})
-        differing = sorted(
-            key
-            for key in {*mine[last], *theirs.get(last, {})}
-            if mine[last].get(key) != theirs.get(last, {}).get(key)
-        )
-        if differing and record.kind is RecordKind.HEADER:
-            self.notes.append(f"recorded by another build: {', '.join(differing)} differ")
-        mine[last] = theirs.get(last)
-        return payload
+        theirs, mine = _build(record.kind, record.payload), _build(record.kind, payload)
+        if theirs is None or mine is None or theirs == mine:
+            return payload
+        if record.kind is RecordKind.HEADER:
+            names = sorted(k for k in {*theirs, *mine} if theirs.get(k) != mine.get(k))
+            self.notes.append(f"recorded by another build: {', '.join(names)} differ")
+            return {**payload, "build": theirs}
+        return {**payload, "private": {**payload["private"], "build": theirs}}
 
 
-_PLACES_OF_BUILD = {
-    RecordKind.HEADER: ("build",),
-    RecordKind.SETTLEMENT: ("private", "build"),
-}
-"""Where records name the build that made them."""
+_NAMING_THE_BUILD = (RecordKind.HEADER, RecordKind.SETTLEMENT)
+
+
+def _build(kind: RecordKind, payload: Any) -> dict[str, Any] | None:
+    """The build that a header or a settlement names."""
+    place = payload if kind is RecordKind.HEADER else payload.get("private", {})
+    build = place.get("build")
+    return build if isinstance(build, dict) else None
 
 
 def difference(record: Record, kind: RecordKind, payload: Any) -> str:
@@ -177,7 +174,6 @@ def recorded_actions(session: Session, records: Sequence[Record], recorder: Skip
         records: all records, the header first.
         recorder: the session's recorder.
     """
-    passing = False
     for record in records[1:]:
         if session.failure is not None:
             return
@@ -191,11 +187,8 @@ def recorded_actions(session: Session, records: Sequence[Record], recorder: Skip
             if record.payload.get("reason") == Reason.MALFORMED.value:
                 session.repeat_malformed()
             recorder.skip()
-            passing = True
-            continue
-        elif record.kind in (RecordKind.TOOL_REQUEST, RecordKind.TOOL_REPLY) or passing:
+        elif record.kind in (RecordKind.TOOL_REQUEST, RecordKind.TOOL_REPLY):
             recorder.skip()
-        passing = False
 
 
 @dataclass(frozen=True)

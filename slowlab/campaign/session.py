@@ -205,10 +205,8 @@ class Session:
         with self._guarded(FailureKind.EXECUTOR):
             self.requests += 1
             outcome = self._carry_out(payload)
-            if not isinstance(outcome, Reply):
-                self.pending = outcome
-                return outcome
-            return self._answer(outcome)
+            self.pending = None if isinstance(outcome, Reply) else outcome
+            return outcome
         return FROZEN
 
     def finish(self) -> Reply:
@@ -244,8 +242,7 @@ class Session:
         """
         with self._guarded(FailureKind.JOURNAL):
             self.requests += 1
-            self.recorder.put(RecordKind.REFUSED, dict(content))
-            self.recorder.put(RecordKind.REPLY, dict(reply))
+            self.recorder.put(RecordKind.REFUSED, {**content, "reply": dict(reply)})
         return self.failure is None
 
     def repeat_malformed(self) -> None:
@@ -316,11 +313,14 @@ class Session:
     def _carry_out(self, payload: object) -> Reply | PendingAdvance:
         """Record the action in its one written form, and begin it."""
         text = canonical_text(payload)
-        if text is None:
-            self.recorder.put(RecordKind.REFUSED, {"reason": Reason.MALFORMED.value})
-            return self.executor.begin(payload)
+        if text is None:  # changes nothing, so that one record of it and its reply will do
+            reply = self.executor.begin(payload)
+            content = {"reason": Reason.MALFORMED.value, "reply": reply.payload()}
+            self.recorder.put(RecordKind.REFUSED, content)
+            return reply
         self.recorder.put(RecordKind.REQUEST, loads_strict(text))
-        return self.executor.begin(text)
+        outcome = self.executor.begin(text)
+        return self._answer(outcome) if isinstance(outcome, Reply) else outcome
 
     def _answer(self, reply: Reply) -> Reply:
         self.recorder.put(RecordKind.REPLY, reply.payload())

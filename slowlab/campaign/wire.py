@@ -139,6 +139,9 @@ class Wire:
             return self._carry_out(request)
         except _ProtocolError as error:
             return self._refuse(line, request_id, error)
+        except Exception:
+            _log.exception("a request could not be answered")
+            return self._reply(request_id, FROZEN)
 
     def _read(self, line: bytes | LineTooLong) -> dict[str, Any]:
         """The request in a line."""

@@ -93,7 +93,8 @@ def search_common(
     Args:
         runner: simulates; its contract holds bounds and rules.
         sites: development sites, each with a spare year.
-        settings: what is spent; ``population`` is shared by the objectives.
+        settings: what is spent; half of ``population`` goes to the sites' own prices, the rest to
+            prices that differ much.
         portfolio: size of the portfolio.
 
     Raises:
@@ -186,13 +187,14 @@ def _next_policies(
     """Proposals of one round: for the sites' own prices, and for prices that differ much."""
     nodes = spread_prices([site.prices for site in sites], _PRICE_NODES)
     objectives = [archive.own_margin, *(archive.margins_at(prices) for prices in nodes)]
-    each = -(-settings.population // len(objectives))
+    own = settings.population // 2 if nodes else settings.population
+    share = -(-(settings.population - own) // max(len(nodes), 1))
     proposals: list[Policy] = []
     for part, values in enumerate(objectives):
         proposals += propose(
             archive.policies,
             values,
-            count=each,
+            count=share if part else own,
             number=number,
             bounds=contract.policy,
             settings=settings,

@@ -3,7 +3,8 @@
 Four ways to choose a policy are scored on the same sites and unseen years: the fixed reference, the
 best single policy for all development sites, the policy that development sites suggest at the
 site's public prices, and the best-known policy of the site itself. What lies between the last two
-is all that experiments on a site could add.
+is all that experiments on a site could add. The searches on the development sites are the more
+thorough ones, so that effort of search is not mistaken for learning.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ class ValueSettings:
     """
 
     common: SearchSettings = field(
-        default_factory=lambda: SearchSettings(sobol=48, rounds=5, population=20)
+        default_factory=lambda: SearchSettings(sobol=64, rounds=6, population=24)
     )
     oracle: OracleSettings = field(
         default_factory=lambda: OracleSettings(
-            search=SearchSettings(sobol=16, rounds=5, population=12)
+            search=SearchSettings(sobol=16, rounds=6, population=12)
         )
     )
     repeated: int = 4

@@ -97,12 +97,12 @@ def _measure(
     """Run one worker per entry of ``cpus`` at the same time."""
     environment = {**os.environ, **(extra or {})}
     workers = [_start(cpu, seconds, environment) for cpu in cpus]
-    first = [_message(w) for w in workers]
+    first = [worker_message(w) for w in workers]
     for worker in workers:
         assert worker.stdin is not None
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    results = [f | _message(w) for f, w in zip(first, workers, strict=True)]
+    results = [f | worker_message(w) for f, w in zip(first, workers, strict=True)]
     for worker in workers:
         worker.communicate()
     return results
@@ -119,7 +119,12 @@ def _start(cpu: int, seconds: float, environment: Mapping[str, str]) -> subproce
     )
 
 
-def _message(worker: subprocess.Popen[str]) -> dict[str, float]:
+def worker_message(worker: subprocess.Popen[str]) -> dict[str, float]:
+    """The next line of a measuring process, one JSON object.
+
+    Raises:
+        BenchError: it ended without one.
+    """
     assert worker.stdout is not None
     line = worker.stdout.readline()
     if not line:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -286,16 +287,26 @@ def _check_weather(weather: np.ndarray, lanes: int) -> None:
 def use_compilation_cache() -> Path:
     """Let XLA keep compiled programs in the user's cache folder; returns the folder.
 
-    Set ``SLOWLAB_CACHE_DIR`` to move it.
+    Set ``SLOWLAB_CACHE_DIR`` to move it. Processors with other instructions get other folders, so
+    that machines of a cluster may share a home.
     """
     default = Path.home() / ".cache" / "slowlab"
-    folder = Path(os.environ.get("SLOWLAB_CACHE_DIR", default)) / "xla"
+    root = Path(os.environ.get("SLOWLAB_CACHE_DIR", default))
+    folder = root / f"xla-{_processor_fingerprint()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     if jax.config.jax_compilation_cache_dir != str(folder):
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return folder
+
+
+def _processor_fingerprint() -> str:
+    """SHA-256 of the processor's architecture and, where the system tells, instruction sets."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return _sha256(f"{platform.machine()} {flags}")
 
 
 @functools.cache

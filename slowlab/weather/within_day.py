@@ -6,7 +6,8 @@
   an hour and some hours) to net radiation, weaker in wind, plus red noise.
 * Dew point: a path through the daily means plus red noise that shares part of the temperature's,
   never above the air temperature: the excess falls as dew.
-* Wind: a path through the daily means times the mean diurnal cycle times log-normal red noise.
+* Wind: a path through the daily means times the mean diurnal cycle times log-normal red noise of
+  mean one.
 * Longwave: clear-sky emissivity of Prata (1996, Q. J. R. Meteorol. Soc. 122, 1127-1151) raised by a
   cloud index that moves against the clear-sky index, by day and by night.
 """
@@ -135,8 +136,8 @@ def _wind(daily: DailyWeather, constants: GeneratorConstants, stream: NormalStre
     level = np.maximum(_path(daily.wind_m_s), setting["least_m_s"])
     steadiness = 1.0 + level / setting["noise_halving_m_s"]
     noise = (setting["slow_sd"] * slow + setting["fast_sd"] * fast) / steadiness
-    ratio = _diurnal_wind(daily.day, setting) * np.exp(noise)
-    ratio = ratio / _path(_daily_means(ratio))
+    variance = (setting["slow_sd"] ** 2 + setting["fast_sd"] ** 2) / steadiness**2
+    ratio = _diurnal_wind(daily.day, setting) * np.exp(noise - 0.5 * variance)
     return level * ratio
 
 

@@ -47,7 +47,7 @@ from slowlab.world.facility_report import campaign_report
 from slowlab.world.ledger import ledger_totals
 from slowlab.world.policy import Policy
 from slowlab.world.sensors import PUBLIC_CHANNELS
-from slowlab.world.simulation import Simulator
+from slowlab.world.simulator import Simulator
 from slowlab.world.site import Site
 from slowlab.world.site_distribution import SITE_PARAMETERS
 from slowlab.world.stepping import CampaignLanes, Progress, step_campaigns

@@ -26,9 +26,8 @@ from slowlab.world.economics import (
     Prices,
     crop_statement,
 )
-from slowlab.world.ledger import ledger_totals
+from slowlab.world.ledger import CropEnding, ledger_totals
 from slowlab.world.policy import Policy
-from slowlab.world.simulation import CropEnding
 
 _CROP_FLOWS = ("harvest_dry_kg_m2", "transpiration_kg_m2")
 # What an empty compartment may seem to give by the rounding of running totals, kg/m2.

@@ -1,4 +1,4 @@
-"""From the simulator's books to ledgers: named totals per m2 of floor, the harvest as fresh fruit.
+"""Crops' endings and ledgers: named totals per m2 of floor, the harvest as fresh fruit.
 
 Source: SlowLab task contract v8, economics (fresh weight = dry matter / dry-matter fraction).
 """
@@ -6,10 +6,23 @@ Source: SlowLab task contract v8, economics (fresh weight = dry matter / dry-mat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from slowlab.greenlight.controller import TICKS_PER_DAY
 from slowlab.greenlight.lanes import LEDGER
 from slowlab.world.economics import FixedCosts, LedgerTotals
+
+
+class CropEnding(StrEnum):
+    """How a crop ended."""
+
+    COMPLETED = "completed"
+    STOPPED = "stopped"
+    TEMPERATURE_SAFETY = "temperature_safety"
+    COLLAPSED = "collapsed"
+    DEADLINE = "deadline"
+    WEATHER_END = "weather_end"
+    NUMERICAL_FAILURE = "numerical_failure"
 
 
 def ledger_totals(flows: Sequence[float], active_ticks: int, costs: FixedCosts) -> LedgerTotals:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from slowlab.weather.series import WeatherSeries, WeatherYear
 from slowlab.world.compiled import default_parameters, policy_lanes
 from slowlab.world.contract_rules import Planting
 from slowlab.world.economics import CropStatement, LedgerTotals, Prices, crop_statement
-from slowlab.world.ledger import ledger_totals
+from slowlab.world.ledger import CropEnding, ledger_totals
 from slowlab.world.policy import Policy
 from slowlab.world.simulation_table import LaneHistory, RunContext, join_trace, lane_table
 from slowlab.world.simulator import Simulator
@@ -35,18 +34,6 @@ Progress = Callable[[int, int], None]
 
 class SimulationError(ValueError):
     """A run that cannot be made; the message names what is wrong."""
-
-
-class CropEnding(StrEnum):
-    """How a crop ended."""
-
-    COMPLETED = "completed"
-    STOPPED = "stopped"
-    TEMPERATURE_SAFETY = "temperature_safety"
-    COLLAPSED = "collapsed"
-    DEADLINE = "deadline"
-    WEATHER_END = "weather_end"
-    NUMERICAL_FAILURE = "numerical_failure"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from slowlab.canonical import canonical_bytes
 from slowlab.world.contract import Contract
+from slowlab.world.contract_rules import Budget
 from slowlab.world.drafts import DRAFT_MARK, draft_mark
 from slowlab.world.economics import Prices
 from slowlab.world.policy import POLICY_FIELDS
@@ -305,11 +306,20 @@ def _rules(contract: Contract) -> list[str]:
         "Nothing interrupts an advance: what happened meanwhile is seen in the states afterwards.",
         "A rejected action changes nothing but still uses a call, and a decision call if its kind "
         "does. What is not an object with one of the actions uses nothing.",
-        f"Until you have given a valid recommendation, the last {budget.reserved_interface_calls} "
-        f"call(s) and {budget.reserved_decision_calls} decision call(s) are kept: only an advance "
-        f"to day {calendar.campaign_days} and a recommendation there can use them, and rejected "
-        "actions do not.",
+        *_reserve(budget, calendar.campaign_days),
         "Analysis tools cost no campaign time and only use what you have already received.",
+    ]
+
+
+def _reserve(budget: Budget, last_day: int) -> list[str]:
+    """The rule about what is kept for the end, where anything is."""
+    calls, decisions = budget.reserved_interface_calls, budget.reserved_decision_calls
+    if calls + decisions == 0:
+        return []
+    return [
+        f"Until you have given a valid recommendation, the last {calls} call(s) and {decisions} "
+        f"decision call(s) are kept: only an advance to day {last_day} and a recommendation there "
+        "can use them, and rejected actions do not."
     ]
 
 

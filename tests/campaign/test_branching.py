@@ -7,8 +7,8 @@ from slowlab.campaign.errors import ErrorKind, Reason
 from slowlab.campaign.executor import CampaignMisuse
 from slowlab.campaign.settlement import CampaignStatus
 from slowlab.world.task import Feedback
-from tests.campaign.test_actions import NESTED
-from tests.campaign.test_executor import WARM, advance, observe, ok, refused, start
+from tests.campaign.moves import WARM, advance, observe, ok, refused, start
+from tests.campaign.payloads import NESTED
 
 
 def design(policy):

@@ -127,11 +127,15 @@ def test_an_agent_that_spends_its_decisions_can_still_recommend(campaign, policy
 
 def test_an_invalid_recommendation_does_not_release_the_reserve(campaign, policy):
     run = campaign()
-    spend_calls(run)
     assert run.dispatch({"action": "advance", "day": 365}).ok
+    while run.dispatch({"action": "observe", "unit": 0}).ok:
+        pass
+    assert used(run).calls == 126
     assert run.dispatch({"action": "recommend", "policy": {}}).ok
-    assert reason(run.dispatch({"action": "recommend", "policy": policy})) is Reason.CALLS_USED_UP
-    assert run.settle().flagged
+    assert reason(run.dispatch({"action": "observe", "unit": 0})) is Reason.CALLS_RESERVED
+    assert run.dispatch({"action": "recommend", "policy": policy}).ok
+    assert used(run).calls == 128
+    assert not run.settle().flagged
 
 
 def test_a_recommendation_releases_the_reserve(campaign, policy):
@@ -159,9 +163,10 @@ def test_without_a_reserve_the_original_budget_applies(campaign, contract):
     run = campaign(rules=rules)
     assert reason(spend_calls(run)) is Reason.CALLS_USED_UP
     assert used(run).calls == 128
+    assert not any("are kept" in rule for rule in run.task()["rules"])
 
 
-def test_the_reserve_is_what_the_description_says(campaign, contract):
+def test_the_reserve_is_what_the_description_says(campaign):
     told = campaign().task()
     assert told["budgets"]["calls"] - told["budgets"]["calls_kept_for_the_end"] == 126
     assert told["budgets"]["decision_calls_kept_for_the_end"] == 1

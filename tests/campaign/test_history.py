@@ -11,7 +11,7 @@ from slowlab.campaign.rounding import daily_row
 from slowlab.canonical import CanonicalError
 from slowlab.world.policy import POLICY_FIELDS, Policy
 from slowlab.world.task import Feedback
-from tests.campaign.test_executor import WARM, advance, observe, ok, recommend, start
+from tests.campaign.moves import WARM, advance, observe, ok, recommend, start
 
 AIR, HEAT = "air_temperature_c", "heating_energy"
 

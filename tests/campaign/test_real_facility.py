@@ -12,7 +12,7 @@ from slowlab.world.site import WeatherPools, draw_site
 from slowlab.world.site_distribution import load_sites
 from slowlab.world.task import Feedback
 from tests import simulations
-from tests.campaign.test_executor import WARM, advance, observe, ok, recommend, start
+from tests.campaign.moves import WARM, advance, observe, ok, recommend, start
 
 END = 12
 

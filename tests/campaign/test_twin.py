@@ -7,7 +7,7 @@ from slowlab.canonical import canonical_bytes
 from slowlab.world.simulation import CropEnding
 from slowlab.world.task import Feedback
 from tests.campaign.fake_facility import COOKED_C, Hidden
-from tests.campaign.test_executor import WARM, advance, observe, recommend, start
+from tests.campaign.moves import WARM, advance, observe, recommend, start
 
 TWIN = Hidden(
     transpiration=333.25,

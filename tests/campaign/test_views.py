@@ -14,7 +14,7 @@ from slowlab.config import override
 from slowlab.world.sensors import PUBLIC_CHANNELS
 from slowlab.world.task import Feedback, task_bytes
 from tests.campaign.fake_facility import DAY
-from tests.campaign.test_executor import WARM, advance, observe, ok, refused, start
+from tests.campaign.moves import WARM, advance, observe, ok, refused, start
 
 AIR, HEAT = "air_temperature_c", "heating_energy"
 

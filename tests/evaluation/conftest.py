@@ -22,19 +22,16 @@ from slowlab.world.site_distribution import load_sites
 from slowlab.world.weather_source import WeatherSource
 
 SHORT = {
-    "calendar": {"crop_days": 2, "cleanup_days": 1},
-    "evaluation": {
-        "plantings": [{"day": 0, "compartments": [0, 1]}, {"day": 3, "compartments": [2, 3]}]
-    },
+    "calendar.crop_days": 2,
+    "calendar.cleanup_days": 1,
+    "evaluation.plantings.1.day": 3,
 }
 
 
 @pytest.fixture(scope="session")
 def contract() -> Contract:
     """Contract v8 with crops of two days, planted on days 0 and 3."""
-    rules = load_contract()
-    changed = {name: getattr(rules, name).model_dump(mode="json") | SHORT[name] for name in SHORT}
-    return override(rules, changed)
+    return override(load_contract(), SHORT)
 
 
 @pytest.fixture(scope="session")

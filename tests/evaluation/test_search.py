@@ -80,7 +80,8 @@ def test_predictions_interpolate_and_are_unsure_far_away():
     known = rng.uniform(size=(40, 6))
     values = -((known - 0.5) ** 2).sum(axis=1)
     mean, deviation = predict(known, values, known)
-    assert np.corrcoef(mean, values)[0, 1] > 0.97
+    assert np.argmax(mean) == np.argmax(values)
+    assert np.corrcoef(mean, values)[0, 1] > 0.9
     _, far = predict(known, values, np.full((1, 6), 3.0))
     assert far[0] > 3 * deviation.max()
 

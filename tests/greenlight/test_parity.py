@@ -79,6 +79,7 @@ def test_a_coarse_integrator_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(audit, "OPEN_LOOP", audit.OPEN_LOOP[:1])
     monkeypatch.setattr(audit, "CLOSED_LOOP", audit.CLOSED_LOOP[:1])
     monkeypatch.setattr(audit, "QUICK_DAYS", (1, 1))
+    monkeypatch.setattr(audit, "ENSEMBLE", 1)
     coarse = dataclasses.replace(Stepper().settings, scheme=Scheme(substeps=3, ratio=1.0))
     year = generate_year(0)
     report = audit_simulator(year, year.source, quick=True, stepper=Stepper(settings=coarse))
