@@ -20,18 +20,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from slowlab.io import atomic_write_text
-from slowlab.weather.constants import (
-    LATENT_NAMES,
-    MONTHLY_NAMES,
-    GeneratorConstants,
-    winter_share,
-)
-from slowlab.weather.conversions import dew_point_c, longwave_w_m2
+from slowlab.weather.constants import LATENT_NAMES, MONTHLY_NAMES, GeneratorConstants
+from slowlab.weather.conversions import dew_point_c
 from slowlab.weather.daily import CLEAR_SKY_LIMITS, sigmoid
+from slowlab.weather.fitting import diurnal_wind, feasible, latent_correlations
 from slowlab.weather.generator import generate_year
 from slowlab.weather.sel import level_shift, read_sel
 from slowlab.weather.series import DAYS_PER_YEAR, WeatherYear
@@ -44,10 +38,9 @@ from slowlab.weather.statistics import (
     describe_year,
     diurnal_cycles,
     duration_curve,
-    seasonal_residuals,
 )
 from slowlab.weather.targets import DEW_POINT_SHIFT_K, Targets, load_targets
-from slowlab.weather.within_day import _emissivity, clear_sky_records
+from slowlab.weather.within_day import clear_sky_records
 
 Array = NDArray[np.float64]
 DATA = Path(__file__).resolve().parents[1] / "slowlab" / "weather" / "data"
@@ -130,7 +123,10 @@ def main() -> None:
     arguments = parser.parse_args()
     source = json.loads(arguments.targets.read_text("utf-8"))
     sel, targets = read_sel(arguments.sel), load_targets(source)
-    wanted, raw = wanted_months(targets, sel), latent_correlations(sel)
+    wanted, raw = (
+        wanted_months(targets, sel),
+        latent_correlations(sel, clear_sky_days(), LAG_CORRECTION),
+    )
     content = initial_content(sel, raw, wanted)
     for number in range(ROUNDS):
         measured = simulate(content)
@@ -172,41 +168,6 @@ def initial_content(sel: WeatherYear, raw: tuple[Array, Array], wanted: dict[str
     }
 
 
-# --- step 1: correlations ------------------------------------------------------------------------
-
-
-def latent_correlations(sel: WeatherYear) -> tuple[Array, Array]:
-    """Products on the same day and at a lag of one day, mid-winter and mid-summer, [2, 5, 5]."""
-    scores = np.stack([normal_scores(series) for series in daily_variables(sel)], axis=1)
-    share = winter_share(np.arange(DAYS_PER_YEAR, dtype=np.float64))
-    today = season_products(scores, scores, share)
-    lag = season_products(np.roll(scores, -1, axis=0), scores, share)
-    lag += np.diag(LAG_CORRECTION)
-    return today, lag
-
-
-def feasible(today: Array, lag: Array) -> tuple[Array, Array]:
-    """The nearest pair of matrices that a process can have."""
-    off = ~np.eye(len(LATENT_NAMES), dtype=bool)
-    today = np.stack([nearest_correlation(matrix) for matrix in today])
-    while (stable := shrink_until_stable(today, lag)) is None:
-        today[:, off] *= 0.98
-    return today, stable
-
-
-def daily_variables(sel: WeatherYear) -> list[Array]:
-    """Daily series of the five variables in the order of their names, on scales near normal."""
-    radiation, temperature, vapour, wind, _ = (daily_means(sel, name) for name in drivers())
-    clear = clear_sky_days()
-    depression = temperature - dew_point_c(vapour)
-    air, sky = sel.column("air_temperature_c")[1:], sel.column("sky_temperature_c")[1:]
-    dew = dew_point_c(sel.column("vapour_pressure_pa")[1:])
-    bare = _emissivity(air, dew, np.zeros_like(air))
-    cloud = (longwave_w_m2(sky) / longwave_w_m2(air) - bare) / (1.0 - bare)
-    daily_cloud = cloud.reshape(DAYS_PER_YEAR, -1).mean(axis=1)
-    return [radiation / clear, temperature, np.sqrt(depression), np.sqrt(wind), daily_cloud]
-
-
 def clear_sky_days() -> Array:
     """Daily mean clear-sky radiation at Cabauw [W/m2]."""
     constants = GeneratorConstants(VERSION, *[np.eye(5)] * 2, {}, WITHIN_DAY, 0.0, {}, {})
@@ -216,78 +177,6 @@ def clear_sky_days() -> Array:
 def clear_sky_months() -> Array:
     """Monthly mean clear-sky radiation at Cabauw [MJ/m2/day]."""
     return by_month(clear_sky_days()) * 0.0864
-
-
-def drivers() -> tuple[str, ...]:
-    """Names of the drivers (imported late to keep the list of imports short)."""
-    from slowlab.weather.series import DRIVERS
-
-    return DRIVERS
-
-
-def normal_scores(series: Array) -> Array:
-    """Deseasonalise mean and spread, then replace values by the normal quantiles of their ranks."""
-    residuals = seasonal_residuals(series)
-    size = np.abs(residuals)
-    spread = np.maximum(size - seasonal_residuals(size), 0.25 * size.mean())
-    ranks = rankdata(residuals / spread)
-    return ndtri((ranks - 0.5) / len(ranks))
-
-
-def season_products(later: Array, today: Array, share: Array) -> Array:
-    """Mean products as a mixture of a winter and a summer matrix, by least squares, [2, 5, 5]."""
-    products = later[:, :, None] * today[:, None, :]
-    design = np.stack([share, 1.0 - share], axis=1)
-    flat = np.linalg.lstsq(design, products.reshape(len(share), -1), rcond=None)[0]
-    return flat.reshape(2, len(LATENT_NAMES), len(LATENT_NAMES))
-
-
-def nearest_correlation(matrix: Array, least: float = 0.05) -> Array:
-    """Symmetric, unit diagonal, eigenvalues not below ``least``."""
-    matrix = 0.5 * (matrix + matrix.T)
-    np.fill_diagonal(matrix, 1.0)
-    values, vectors = np.linalg.eigh(matrix)
-    fixed = (vectors * np.maximum(values, least)) @ vectors.T
-    scale = np.sqrt(np.diag(fixed))
-    return fixed / np.outer(scale, scale)
-
-
-def shrink_until_stable(today: Array, lag: Array) -> Array | None:
-    """Draw cross-lag correlations to those of a separable process until the noise is positive.
-
-    Returns None if that does not help.
-
-    A separable process has sqrt(f_i f_j) r_ij between variable i and variable j of the day before,
-    with f the lag correlations of the variables with themselves.
-    """
-    shares = np.linspace(0.0, 1.0, 41)
-    own = np.sqrt(np.clip(np.diagonal(lag, axis1=1, axis2=2), 0.0, 0.95))
-    separable = own[:, :, None] * own[:, None, :] * today
-    for kept in np.linspace(1.0, 0.0, 51):
-        mixed = kept * lag + (1.0 - kept) * separable
-        if min(least_noise(today, mixed, share) for share in shares) > 0.02:
-            return mixed
-    return None
-
-
-def least_noise(today: Array, lag: Array, share: float) -> float:
-    """Smallest eigenvalue of the noise covariance at a winter share."""
-    now = share * today[0] + (1 - share) * today[1]
-    later = share * lag[0] + (1 - share) * lag[1]
-    return float(np.linalg.eigvalsh(now - later @ np.linalg.solve(now, later.T))[0])
-
-
-def diurnal_wind(sel: WeatherYear) -> dict[str, list[float]]:
-    """Mean ratio of each local hour to the daily mean, mid-winter and mid-summer."""
-    hourly = sel.column("wind_speed_m_s")[1:].reshape(DAYS_PER_YEAR, 24, -1).mean(axis=2)
-    share = winter_share(np.arange(DAYS_PER_YEAR, dtype=np.float64))
-    design = np.stack([share, 1.0 - share], axis=1)
-    tables = np.linalg.lstsq(design, hourly, rcond=None)[0]
-    tables /= tables.mean(axis=1, keepdims=True)
-    return {"diurnal_winter": tables[0], "diurnal_summer": tables[1]}
-
-
-# --- step 2: monthly constants -------------------------------------------------------------------
 
 
 def wanted_months(targets: Targets, sel: WeatherYear) -> dict[str, Array]:

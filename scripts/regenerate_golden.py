@@ -1,6 +1,6 @@
-"""Regenerate the golden numbers in ``tests/golden`` with GreenLight 2.0.5 itself.
+"""Regenerate the golden numbers in ``slowlab/greenlight/data`` with GreenLight 2.0.5 itself.
 
-Usage: ``python scripts/regenerate_golden.py [rhs] [two-days] [--folder tests/golden]``
+Usage: ``python scripts/regenerate_golden.py [rhs] [two-days] [--folder FOLDER]``
 
 Without a name all files are made. Needs the network the first time (the oracle environment is
 built under the cache folder). Requests come from fixed seeds, so the same pins on the same
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from slowlab.greenlight.golden import golden_path
 from slowlab.greenlight.oracle import OracleResult, run_oracle, two_days
 from slowlab.greenlight.oracle.environment import packaged_file
 from slowlab.greenlight.oracle.random_states import INPUT_NAMES, STATE_NAMES, draw_rows
@@ -113,7 +114,7 @@ def main() -> None:
     """Make the chosen files and print what each holds."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help=f"files to make, of {', '.join(MAKERS)} (all)")
-    default = Path(__file__).resolve().parent.parent / "tests" / "golden"
+    default = golden_path("greenlight_rhs").parent
     parser.add_argument("--folder", type=Path, default=default, help="where the files go")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(MAKERS)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from slowlab import __version__
+from slowlab.commands.campaigns import bench_campaigns_command
 from slowlab.commands.check import app as check
 from slowlab.commands.evaluate import common_policy, evaluate, oracle
 from slowlab.commands.play import play
@@ -53,4 +54,5 @@ app.command()(value)
 app.add_typer(check, name="check")
 app.add_typer(weather, name="weather")
 app.add_typer(audit, name="audit")
+bench.command("campaigns")(bench_campaigns_command)
 app.add_typer(bench, name="bench")

@@ -13,6 +13,8 @@ from slowlab.commands.errors import report_user_errors
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
+
     from slowlab.evaluation.physics import Comparison, PhysicsReport
 
 app = typer.Typer(help="Compare the environment with published numbers.", no_args_is_help=True)
@@ -71,19 +73,18 @@ def _print(report: PhysicsReport) -> None:
     console.print(verdict + names)
 
 
-def _print_table(console: object, title: str, rows: Sequence[Comparison]) -> None:
-    from rich.console import Console
+def _print_table(console: Console, title: str, rows: Sequence[Comparison]) -> None:
+    from rich import box
     from rich.table import Table
 
-    assert isinstance(console, Console)
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("quantity", "published", "measured", "verdict", "rule"):
         table.add_column(
             heading, justify="right" if heading in ("published", "measured") else "left"
         )
     for row in rows:
         table.add_row(
-            f"{row.name}, {row.unit}",
+            f"{row.name.replace('_', ' ')}, {row.unit}",
             f"{row.published:.2f}",
             f"{row.measured:.2f} ± {row.error:.2f}",
             row.verdict,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from slowlab.commands.play_words import SHORT_CHANNELS
+
 if TYPE_CHECKING:
     from slowlab.campaign.history import History
     from slowlab.world.facility_books import UnitStatus
@@ -68,6 +70,8 @@ def show_reply(console: Console, action: dict[str, Any], reply: dict[str, Any]) 
 
 def show_task(console: Console, task: dict[str, Any]) -> None:
     """Rules, policy fields and prices."""
+    if "status" in task:
+        console.print(f"{task['status']}\n", markup=False)
     console.print(task["setting"], markup=False)
     for rule in task["rules"]:
         console.print(f"* {rule}", markup=False)
@@ -118,5 +122,8 @@ def _last_readings(history: History, unit: int) -> list[str]:
     for place, variable in history.channels():
         daily = history.daily(place, variable)
         if place == unit and daily:
-            shown.append(f"{variable} {daily[-1].mean:g} (day {daily[-1].day})")
+            shown.append(f"{_NAMES[variable]} {daily[-1].mean:g} (day {daily[-1].day})")
     return shown
+
+
+_NAMES = {variable: short for short, variable in SHORT_CHANNELS.items()}

@@ -29,20 +29,21 @@ SHORT_CHANNELS = {
 """Short names of the channels."""
 
 HELP = """\
-plant UNIT [FIELD=VALUE ...]    start a crop, e.g. plant 0 day=22 night=18
-stop UNIT                       end a crop
-advance DAY | advance +DAYS     let time pass, e.g. advance 30 or advance +7
-read UNIT [CROP]                totals of a closed crop, the latest by default
+plant UNIT [FIELD=VALUE ...]   start a crop, e.g. plant 0 day=22 night=18
+stop UNIT                      end a crop
+advance DAY, advance +DAYS     let time pass, e.g. advance 30 or advance +7
+read UNIT [CROP]               totals of a closed crop, the latest by default
 read UNIT CHANNEL [FROM [TO]] [daily|raw]
-                                records, daily means by default, e.g. read 0 air 10 20
-recommend [FIELD=VALUE ...]     on the last day: the policy for future crops
-status                          compartments, last readings, budgets (uses nothing)
-task                            the rules and the prices
-help                            this list
-quit                            leave; a campaign with a journal can be resumed
+                               records, by day if not raw: read 0 air 10 20
+recommend [FIELD=VALUE ...]    on the last day: the policy for future crops
+status                         compartments, last readings, budgets; is free
+task                           the rules and the prices; is free
+help                           this list
+quit                           leave; with a journal, to be resumed
 
-Fields: day, night (degC), co2 (ppm), light (h/day), vent (K), rh (%). Fields that are left out are
-those of the last policy. Channels: air, humidity, co2, canopy, harvest, heat, light, dosed."""
+Fields: day, night (degC), co2 (ppm), light (h/day), vent (K), rh (%). Those
+left out are as in the last policy, at first the fixed reference.
+Channels: air, humidity, co2, canopy, harvest, heat, light, dosed."""
 
 
 class UnclearError(ValueError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +10,7 @@ import typer
 
 from slowlab.commands import simulate_options as opt
 from slowlab.commands.errors import InputError, report_user_errors
+from slowlab.commands.progress import day_progress
 
 if TYPE_CHECKING:
     from slowlab.world.simulation import Simulation
@@ -138,7 +137,7 @@ def _run(request: _Request) -> Simulation:
     simulator = Simulator.build(
         rules, load_sensors(), precision=request.precision, substeps=request.substeps
     )
-    with _progress() as on_day:
+    with day_progress() as on_day:
         if request.mode == "year":
             return simulate_year(simulator, policy, series, options=options, on_day=on_day)
         day = request.start_day or 0
@@ -161,19 +160,3 @@ def _weather(request: _Request) -> Any:
         return WeatherYear.from_series(series)
     except WeatherError as error:
         raise InputError(f"--mode year with weather {request.weather}: {error}") from None
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error while days go by, where somebody watches."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("compiling", total=None)
-
-        def on_day(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, description="days")
-
-        yield on_day

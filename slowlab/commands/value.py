@@ -143,32 +143,31 @@ def _print(study: Study, report: ValueReport, counts: RunCounts) -> None:
 
 
 def _print_steps(console: Console, study: Study, report: ValueReport) -> None:
+    from rich import box
     from rich.table import Table
 
+    smallest = study.contract.evaluation.smallest_effect_of_interest_eur_m2
     title = f"{study.label}: {len(report.sites)} sites of {report.partition}, EUR/m2 per crop"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     headings = (
         "difference",
-        "mean",
-        "error over sites",
-        "over years",
-        "evaluation error",
-        "share of headroom",
-        "median",
-        f"sites above {study.contract.evaluation.smallest_effect_of_interest_eur_m2:g}",
+        "mean, error\nover sites",
+        "error\nover years",
+        "of this\nevaluation",
+        "share of\nheadroom",
+        f"sites\nabove {smallest:g}",
     )
     for heading in headings:
-        table.add_column(heading, justify="left" if heading == "difference" else "right")
+        justify = "left" if heading == "difference" else "right"
+        table.add_column(heading, justify=justify, no_wrap=True)
     for step in report.steps:
         found = step.difference
         table.add_row(
             step.meaning,
-            f"{found.mean:+.2f}",
-            f"{found.se_sites:.2f}",
+            f"{found.mean:+.2f} ± {found.se_sites:.2f}",
             f"{found.se_years:.2f}",
             f"{found.evaluation_error:.2f}",
             f"{100 * step.share:.0f} ± {100 * step.share_se:.0f} %",
-            f"{found.median:+.2f}",
             f"{100 * found.above:.0f} %",
         )
     console.print(table)

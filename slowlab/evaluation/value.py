@@ -160,12 +160,12 @@ class ValueReport:
 
 
 _STEPS = (
-    ("common", COMMON, FIXED_REFERENCE, "best single policy above the fixed reference"),
-    ("prices", BY_PRICES, COMMON, "choice by public prices above the best single policy"),
-    ("learning", BEST, BY_PRICES, "best of the site above the choice by prices: only learning"),
-    ("headroom", BEST, FIXED_REFERENCE, "best of the site above the fixed reference"),
-    ("site_specific", BEST, COMMON, "best of the site above the best single policy"),
-    ("corner", CORNER, FIXED_REFERENCE, "cold corner of the box above the fixed reference"),
+    ("common", COMMON, FIXED_REFERENCE, "single policy - reference"),
+    ("prices", BY_PRICES, COMMON, "by prices - single policy"),
+    ("learning", BEST, BY_PRICES, "only learning: best - by prices"),
+    ("headroom", BEST, FIXED_REFERENCE, "headroom: best - reference"),
+    ("site_specific", BEST, COMMON, "best - single policy"),
+    ("corner", CORNER, FIXED_REFERENCE, "cold corner - reference"),
 )
 
 

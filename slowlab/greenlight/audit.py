@@ -37,7 +37,7 @@ AUDIT_SCHEME = Scheme(substeps=24, ratio=1.05)
 FULL_DAYS = (20, 60)
 QUICK_DAYS = (2, 10)
 # Closed loop: so many nearly equal starts per scenario, this far apart.
-ENSEMBLE = 8
+ENSEMBLE = 4
 _PERTURBATION_K = 0.01
 # What the reference policy uses and gives per 180-day crop (published means of the original study
 # for heat, light and CO2; own runs at that level for harvest and transpiration). A closed-loop

@@ -19,10 +19,10 @@ from slowlab.greenlight.parser import Expander, Override
 
 FAST_STATES = (
     "tCan", "tAir", "tFlr", "tSo1", "tThScr", "tTop", "tCovIn", "tCovE", "tPipe",
-    "vpAir", "vpTop", "co2Air", "co2Top", "tGroPipe", "tLamp", "tIntLamp", "cBuf",
+    "vpAir", "vpTop", "co2Air", "co2Top", "tGroPipe", "tLamp", "tIntLamp", "cBuf", "tSo2",
 )  # fmt: skip
 SLOW_STATES = (
-    "tSo2", "tSo3", "tSo4", "tSo5", "cFruit", "cLeaf", "cStem", "tCanSum", "tCan24",
+    "tSo3", "tSo4", "tSo5", "cFruit", "cLeaf", "cStem", "tCanSum", "tCan24",
 )  # fmt: skip
 # Decoupled once useBlScr = 0 (its derivative is zero and nothing reads it).
 INERT_STATES = ("tBlScr",)

@@ -24,7 +24,7 @@ from slowlab.world.drafts import DRAFT_MARK
 from slowlab.world.policy import POLICY_FIELDS, encode, to_unit
 
 _HEIGHT_IN = 5.6
-_CAPTION_CHARS = 140
+_CAPTION_CHARS, _TITLE_CHARS = 150, 105
 _METHODS = (
     (FIXED_REFERENCE, "fixed\nreference", GREY),
     (COMMON, "best single\npolicy", BLUE),
@@ -52,15 +52,15 @@ def draw_value(report: ValueReport) -> Figure:
         figure = new_figure(DOUBLE_COLUMN_IN, _HEIGHT_IN)
         figure.text(0.01, 0.985, _title(report), fontsize=9, va="top")
         figure.text(0.01, 0.012, _caption(report), fontsize=6.5, va="bottom", color=GREY)
-        _means(_axes(figure, "a", (0.07, 0.59, 0.27, 0.31)), report)
-        _sites(_axes(figure, "b", (0.43, 0.59, 0.56, 0.31)), report)
-        _optima(_axes(figure, "c", (0.07, 0.2, 0.92, 0.25)), report)
+        _means(_axes(figure, "a", (0.085, 0.585, 0.265, 0.29)), report)
+        _sites(_axes(figure, "b", (0.43, 0.585, 0.56, 0.29)), report)
+        _optima(_axes(figure, "c", (0.085, 0.2, 0.905, 0.25)), report)
     return figure
 
 
 def _axes(figure: Figure, letter: str, place: tuple[float, float, float, float]) -> Axes:
     left, bottom, _, height = place
-    figure.text(left - 0.06, bottom + height + 0.02, letter, fontsize=9, fontweight="bold")
+    figure.text(left - 0.075, bottom + height + 0.02, letter, fontsize=9, fontweight="bold")
     return figure.add_axes(place)
 
 
@@ -158,10 +158,11 @@ def _title(report: ValueReport) -> str:
     draft = f" ({DRAFT_MARK})" if report.draft else ""
     gain, learning = report.step("headroom").difference, report.step("learning").difference
     only = f"{learning.mean:.1f} ± {learning.se_sites:.1f}"
-    return (
-        f"Value of experiments, {report.contract.id}{draft}: of {gain.mean:.1f} EUR m$^{{-2}}$ "
-        f"above the reference, {only} only by learning"
+    text = (
+        f"Value of experiments under {report.contract.id}{draft}: of {gain.mean:.1f} EUR/m² to "
+        f"be gained over the fixed reference, {only} come only from learning the site"
     )
+    return textwrap.fill(text, width=_TITLE_CHARS)
 
 
 def _caption(report: ValueReport) -> str:

@@ -154,7 +154,11 @@ def _check_humidity(meteo: MonthFile) -> None:
     if meteo.relative_humidity_pct is None:
         return
     air, dew = meteo.channels["TA002"], meteo.channels["TD002"]
-    usable = valid_records("TA002", air) & valid_records("TD002", dew) & (meteo.relative_humidity_pct > 0)
+    usable = (
+        valid_records("TA002", air)
+        & valid_records("TD002", dew)
+        & (meteo.relative_humidity_pct > 0)
+    )
     if not usable.any():
         return
     ratio = saturation_pressure_pa(dew[usable] - ZERO_CELSIUS_K)

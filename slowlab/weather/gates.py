@@ -1,7 +1,8 @@
 """Checks of generated years against the targets, figure by figure.
 
-Means over years are compared, except for annual levels, where every single year must also lie
-within the range of the formal Cabauw years widened by twice the stated spread between years.
+Means over years are compared, with room for the error of a mean over few years. Of the annual
+levels every single year must also lie within the range of the formal Cabauw years widened by twice
+the stated spread between years.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ class Gate:
 
 
 def check_gates(
-    years: Sequence[YearStatistics], targets: Targets, constants: GeneratorConstants
+    years: Sequence[YearStatistics],
+    targets: Targets,
+    constants: GeneratorConstants,
+    standard_errors: float = 2.0,
 ) -> list[Gate]:
     """All comparisons of a set of generated years.
 
@@ -65,11 +69,13 @@ def check_gates(
         years: descriptions of at least two years.
         targets: figures to be met.
         constants: of the generator, for the stated spread between years.
+        standard_errors: by how many standard errors of a mean over the years the permitted range of
+            monthly figures and daily residuals is widened; 0 for the bare limits.
     """
     return [
         *_annual_gates(years, targets, constants),
-        *_monthly_gates(years, targets),
-        *_residual_gates(years, targets),
+        *_monthly_gates(years, targets, standard_errors),
+        *_residual_gates(years, targets, standard_errors),
     ]
 
 
@@ -98,23 +104,36 @@ def _annual_gates(
     return gates
 
 
-def _monthly_gates(years: Sequence[YearStatistics], targets: Targets) -> list[Gate]:
+def _standard_error(values: Array) -> Array:
+    """Standard error of the mean over years, the first axis."""
+    return values.std(axis=0, ddof=1) / np.sqrt(len(values))
+
+
+def _monthly_gates(
+    years: Sequence[YearStatistics], targets: Targets, standard_errors: float
+) -> list[Gate]:
     gates = []
     for name in (*MONTHLY_ABSOLUTE, *MONTHLY_RELATIVE):
         measured, wanted = month_figures(years, name), targets.monthly[name]
+        error = standard_errors * _standard_error(np.array([year.monthly[name] for year in years]))
         for month in range(len(MONTH_LENGTHS)):
             room = MONTHLY_ABSOLUTE.get(name, MONTHLY_RELATIVE.get(name, 0.0) * wanted[month])
-            figure = f"{name}, {MONTH_NAMES[month]}"
-            gates.append(Gate(figure, wanted[month] - room, wanted[month] + room, measured[month]))
+            room += error[month]
+            low, high = wanted[month] - room, wanted[month] + room
+            gates.append(Gate(f"{name}, {MONTH_NAMES[month]}", low, high, measured[month]))
     return gates
 
 
-def _residual_gates(years: Sequence[YearStatistics], targets: Targets) -> list[Gate]:
+def _residual_gates(
+    years: Sequence[YearStatistics], targets: Targets, standard_errors: float
+) -> list[Gate]:
     """Spread, lag-1 autocorrelation and correlation of daily residuals."""
     gates = []
     for name in (*RESIDUAL_RELATIVE, *RESIDUAL_ABSOLUTE):
-        measured = float(np.mean([year.residuals[name][0] for year in years]))
+        values = np.array([year.residuals[name][0] for year in years])
         wanted = float(targets.residuals[name][0])
         room = RESIDUAL_ABSOLUTE.get(name, RESIDUAL_RELATIVE.get(name, 0.0) * wanted)
-        gates.append(Gate(f"daily residuals, {name}", wanted - room, wanted + room, measured))
+        room += standard_errors * float(_standard_error(values))
+        low, high = wanted - room, wanted + room
+        gates.append(Gate(f"daily residuals, {name}", low, high, float(values.mean())))
     return gates

@@ -164,11 +164,18 @@ def draw_diurnal(axes: Axes, cycles: Array, wanted: Array, driver: str) -> None:
         _draw_band(axes, hours, cycles[:, at], color)
         axes.plot(hours[::2], wanted[at][::2], "o", color=BLACK, ms=2.2, zorder=5)
         top = np.quantile(cycles[:, at], 0.9, axis=0)
-        place = (1.0, top[:6].max()) if driver == CURVE_DRIVERS[0] else (17.2, 0.7 * top.max())
+        place = _label_place(top, at, driver)
         label = MONTH_NAMES[CURVE_MONTHS[at]]
         axes.annotate(label, place, (0, 3), textcoords="offset points", color=color)
     axes.set_xticks(np.arange(0, 25, 6))
     axes.set_xlabel("local time (UTC+1), h")
+
+
+def _label_place(top: Array, at: int, driver: str) -> tuple[float, float]:
+    """A free spot for the name of the month beside its curve."""
+    if driver == CURVE_DRIVERS[0]:
+        return 1.0, float(top[:6].max())
+    return (11.4, float(top.max())) if at == 0 else (17.2, 0.7 * float(top.max()))
 
 
 def draw_duration(axes: Axes, curves: Array, wanted: Array, driver: str) -> None:

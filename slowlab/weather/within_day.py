@@ -47,7 +47,7 @@ def refine_days(daily: DailyWeather, constants: GeneratorConstants, seed_text: s
     radiation = _radiation(daily, activity, constants)
     cloud = _cloud(daily, activity, constants)
     wind = _wind(daily, constants, NormalStream(f"{seed_text}|wind"))
-    emissivity = _emissivity(_path(daily.temperature_c), _path(daily.dew_point_c), cloud)
+    emissivity = sky_emissivity(_path(daily.temperature_c), _path(daily.dew_point_c), cloud)
     noise = _air_noise(len(daily.day), constants, NormalStream(f"{seed_text}|air"))
     temperature = _temperature(daily, radiation, emissivity, noise, constants)
     dew_point = _dew_point(daily, temperature, noise, constants, seed_text)
@@ -153,7 +153,7 @@ def _diurnal_wind(days: Array, setting: dict) -> Array:
     return (share * season[0] + (1.0 - share) * season[1]).ravel()
 
 
-def _emissivity(temperature: Array, dew_point: Array, cloud: Array) -> Array:
+def sky_emissivity(temperature: Array, dew_point: Array, cloud: Array) -> Array:
     """Emissivity of the sky for air temperature, dew point [degC] and cloud index."""
     kelvin = temperature + ZERO_CELSIUS_K
     water_cm = 46.5 * saturation_pressure_pa(dew_point) / 100.0 / kelvin
@@ -211,5 +211,5 @@ def _softly_positive(x: Array, width: float) -> Array:
 def _sky(daily: DailyWeather, temperature: Array, dew_point: Array, cloud: Array) -> Array:
     """Sky temperature [degC]; the sky follows only part of the swing of the air near the ground."""
     aloft = 0.5 * (_path(daily.temperature_c) + temperature)
-    emissivity = _emissivity(aloft, dew_point, cloud)
+    emissivity = sky_emissivity(aloft, dew_point, cloud)
     return np.minimum(sky_temperature_c(emissivity * longwave_w_m2(aloft)), temperature)

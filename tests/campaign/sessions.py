@@ -18,6 +18,7 @@ from slowlab.world.partitions import load_partitions
 from slowlab.world.sensors import load_sensors
 from slowlab.world.site_distribution import load_sites
 from slowlab.world.task import Feedback
+from slowlab.world.weather_source import WeatherSource
 from tests.simulations import short_contract, short_simulator
 
 POLICY = load_contract().fixed_reference.model_dump()
@@ -109,7 +110,7 @@ def short_spec(site: int = 0, feedback: Feedback = Feedback.FULL) -> CampaignSpe
 @functools.cache
 def opener() -> Opener:
     """Opens short campaigns on the simulator that is compiled once per test run."""
-    made = Opener.make(load_partitions())
+    made = Opener(load_partitions(), WeatherSource(), {})
     rules = f"{config_sha256(short_contract())} {config_sha256(load_sensors())}"
     made.simulators[rules] = short_simulator()
     return made

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from slowlab.campaign import journal as journal_module
 from slowlab.campaign.errors import Reply
-from slowlab.campaign.journal import Journal, JournalError, RecordKind, read_journal
+from slowlab.campaign.journal import Durability, Journal, JournalError, RecordKind, read_journal
 from slowlab.campaign.journal_format import JournalStatus, head_path
 from slowlab.campaign.opening import OpeningError, spec_from_header
 from slowlab.campaign.pool import Ending, Entry, run_pool
@@ -46,7 +46,7 @@ def recorded(campaign, tmp_path):
 
     def play_with(path, actions, **fake):
         stepping = FakeStepping()
-        with Journal.open(path) as journal:
+        with Journal.open(path, durability=Durability.PROCESS) as journal:
             session = fake_session(campaign(**fake), stepping, journal)
             (result,) = run_pool([Entry("a", session, play(actions))])
         return result
@@ -120,7 +120,7 @@ def test_killed_at_any_write_and_run_again(recorded, campaign, tmp_path, monkeyp
 
 def finish_from_journal(path, campaign):
     """Resume as a server does: run what is recorded, then what an agent would still send."""
-    with Journal.open(path) as journal:
+    with Journal.open(path, durability=Durability.PROCESS) as journal:
         session = fake_session(campaign(), FakeStepping(), journal)
         resumed = catch_up(session, journal)
         known = [r for r in journal.recorded if r.kind in (RecordKind.REQUEST, RecordKind.REFUSED)]

@@ -23,6 +23,7 @@ from slowlab.greenlight.day import RECORDS_PER_DAY, CropCalendar, StepperSetting
 from slowlab.greenlight.definition import ModelDefinition, load_definition
 from slowlab.greenlight.evaluate import evaluate, reachable
 from slowlab.greenlight.expression import Graph
+from slowlab.greenlight.golden import golden_path
 from slowlab.greenlight.integrator import StagedModel, stage_model
 from slowlab.greenlight.lanes import HARD_BOUNDS, LaneParameters, LaneState
 from slowlab.greenlight.model import (
@@ -39,7 +40,7 @@ from slowlab.greenlight.sensors import SensorSettings
 from slowlab.greenlight.stepper import Stepper, lane_parameters
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-GOLDEN = REPOSITORY / "tests" / "golden"
+GOLDEN = golden_path("greenlight_rhs").parent
 # Day and night temperature, CO2 target, light hours, ventilation offset, humidity threshold.
 POLICY_A = (22.0, 18.0, 800.0, 12.0, 4.0, 85.0)
 POLICY_BOUNDS = ((18, 26), (15, 22), (400, 1200), (0, 16), (2, 6), (70, 90))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slowlab.greenlight.golden import golden_path
 from slowlab.greenlight.oracle import (
     OracleError,
     ensure_environment,
@@ -26,7 +27,7 @@ from slowlab.greenlight.oracle.random_states import (
     draw_rows,
 )
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+GOLDEN = golden_path("greenlight_rhs").parent
 ENTRY_SHA256 = "760baaeddb8d696e16895d901899536243a3ec40f5c71913e06fb2403719eb60"
 
 needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="fake tools are shell scripts")

@@ -7,6 +7,7 @@ import pytest
 
 from scripts import fit_weather_generator as fit
 from slowlab.weather.constants import default_constants, read_packaged
+from slowlab.weather.fitting import feasible, latent_correlations, least_noise
 from slowlab.weather.targets import load_targets
 
 
@@ -21,18 +22,20 @@ def test_smoothing_stays_within_its_room():
 def test_feasible_correlations_leave_room_for_noise():
     rng = np.random.default_rng(4)
     today = np.stack([np.eye(5) + rng.uniform(-0.9, 0.9, (5, 5)) for _ in range(2)])
-    lag = np.stack([np.diag(rng.uniform(0.2, 0.9, 5)) + rng.uniform(-0.4, 0.4, (5, 5)) for _ in "ab"])
-    fixed_today, fixed_lag = fit.feasible(today, lag)
+    lag = np.stack(
+        [np.diag(rng.uniform(0.2, 0.9, 5)) + rng.uniform(-0.4, 0.4, (5, 5)) for _ in "ab"]
+    )
+    fixed_today, fixed_lag = feasible(today, lag)
     for share in np.linspace(0, 1, 11):
         mixed = share * fixed_today[0] + (1 - share) * fixed_today[1]
         assert np.linalg.eigvalsh(mixed)[0] > 0
-        assert fit.least_noise(fixed_today, fixed_lag, share) > 0
+        assert least_noise(fixed_today, fixed_lag, share) > 0
     np.testing.assert_allclose(np.diagonal(fixed_today, axis1=1, axis2=2), 1.0)
 
 
 def test_correlations_are_recovered_from_a_generated_year(development_years):
     """One year is noisy; the strong ones must come out with their sign."""
-    today, _ = fit.latent_correlations(development_years[0])
+    today, _ = latent_correlations(development_years[0], fit.clear_sky_days(), np.zeros(5))
     constants = default_constants()
     strong = np.abs(constants.correlation) > 0.55
     assert np.all(np.sign(today[strong]) == np.sign(constants.correlation[strong]))

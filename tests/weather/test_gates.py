@@ -63,6 +63,16 @@ def test_shuffled_days_fail_the_memory_gates(development_years):
     assert "daily residuals, radiation_autocorrelation" in missed
 
 
+def test_few_years_are_given_room_for_the_error_of_their_mean(development_years):
+    descriptions = [describe_year(year) for year in development_years]
+    inputs = (load_targets(), default_constants())
+    bare = check_gates(descriptions, *inputs, standard_errors=0.0)
+    few = check_gates(descriptions[:6], *inputs)
+    many = check_gates(descriptions, *inputs)
+    width = [np.mean([gate.high - gate.low for gate in gates[20:]]) for gates in (bare, many, few)]
+    assert width[0] < width[1] < width[2]
+
+
 def test_figures_of_a_constant_year():
     year = WeatherYear("test", "2001-01-01", ordinary_values(1 + 365 * 144))
     with np.errstate(invalid="ignore"):
