@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +39,7 @@ from slowlab.campaign.journal_format import (
     RecordKind,
     Repair,
     decode_journal,
+    difference,
     encode_line,
     head_path,
     next_record,
@@ -79,6 +81,7 @@ class Journal:
         self._followed = 0
         self._head = content.head
         self._length = content.sound_bytes
+        self._busy = threading.Lock()  # a method that hung may come back while its journal closes
 
     @classmethod
     def open(cls, path: str | Path, *, durability: Durability = Durability.DISK) -> Journal:
@@ -130,16 +133,17 @@ class Journal:
                 written (``write``), or the journal is closed.
             CanonicalError: the payload has no canonical JSON form; nothing was written.
         """
-        if self._descriptor is None:
-            raise JournalError(self.path, JournalFault.WRITE, "the journal is closed")
-        recorded = self.expected
-        if recorded is None:
-            self._append(next_record(self._head, kind, payload))
-            return
-        if not recorded.holds(kind, payload):
-            detail = f"a {recorded.kind} is recorded, and this run has another {kind}"
-            raise JournalError(self.path, JournalFault.MISMATCH, detail, recorded.sequence)
-        self._followed += 1
+        with self._busy:
+            if self._descriptor is None:
+                raise JournalError(self.path, JournalFault.WRITE, "the journal is closed")
+            recorded = self.expected
+            if recorded is None:
+                self._append(next_record(self._head, kind, payload))
+                return
+            if not recorded.holds(kind, payload):
+                detail = difference(recorded, kind, payload)
+                raise JournalError(self.path, JournalFault.MISMATCH, detail, recorded.sequence)
+            self._followed += 1
 
     def skip(self) -> None:
         """Take the next recorded record as followed without comparing it."""
@@ -148,15 +152,16 @@ class Journal:
 
     def close(self) -> None:
         """Force everything to disk and release the file; a second call does nothing."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is None:
-            return
-        try:
-            if self._durability is Durability.PROCESS:
-                os.fsync(descriptor)
-                self._write_head(Durability.DISK)
-        finally:
-            os.close(descriptor)
+        with self._busy:
+            descriptor, self._descriptor = self._descriptor, None
+            if descriptor is None:
+                return
+            try:
+                if self._durability is Durability.PROCESS:
+                    os.fsync(descriptor)
+                    self._write_head(Durability.DISK)
+            finally:
+                os.close(descriptor)
 
     def __enter__(self) -> Self:
         return self

@@ -17,6 +17,7 @@ from slowlab.canonical import (
     JsonLimits,
     StrictJsonError,
     canonical_bytes,
+    canonical_sha256,
     loads_strict,
 )
 
@@ -338,3 +339,30 @@ def _check_head(path: Path, head: Head, records: list[Record], *, torn: bool) ->
     if 0 < head.count <= count and records[head.count - 1].digest != head.digest:
         detail = "the digest is not the one that the head names"
         raise JournalError(path, JournalFault.HEAD_DIFFERS, detail, head.count)
+
+
+def difference(record: Record, kind: RecordKind, payload: Any) -> str:
+    """How a record differs from what came again, in words without any recorded text."""
+    if kind is not record.kind:
+        return f"a {record.kind} is recorded, a {kind} came"
+    places = ", ".join(_differing(record.payload, payload, "")[:5])
+    hashes = f"recorded {canonical_sha256([record.payload])[:12]}"
+    return f"the {kind} differs in {places} ({hashes}, now {canonical_sha256([payload])[:12]})"
+
+
+def _differing(recorded: Any, now: Any, place: str) -> list[str]:
+    """Key paths at which two pieces of plain data differ."""
+    if isinstance(recorded, dict) and isinstance(now, dict):
+        missing = object()
+        return [
+            found
+            for key in sorted(recorded.keys() | now.keys())
+            for found in _differing(
+                recorded.get(key, missing), now.get(key, missing), f"{place}.{key}"
+            )
+        ]
+    if isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
+        pairs = enumerate(zip(recorded, now, strict=True))
+        return [f for i, (r, n) in pairs for f in _differing(r, n, f"{place}[{i}]")]
+    same = type(recorded) is type(now) and recorded == now
+    return [] if same else [place.removeprefix(".") or "everything"]

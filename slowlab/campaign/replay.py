@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 from slowlab.campaign.errors import Reason
 from slowlab.campaign.journal import Journal
-from slowlab.campaign.journal_format import JournalContent, Record, RecordKind
+from slowlab.campaign.journal_format import JournalContent, Record, RecordKind, difference
 from slowlab.campaign.pool import Ending, Entry, PoolProgress, PoolResult, Steps, run_pool
 from slowlab.campaign.session import DayProgress, Session
-from slowlab.canonical import canonical_json, canonical_sha256, loads_strict
+from slowlab.canonical import canonical_json, loads_strict
 from slowlab.world.task import Feedback
 
 
@@ -134,33 +134,6 @@ def _build(kind: RecordKind, payload: Any) -> dict[str, Any] | None:
     place = payload if kind is RecordKind.HEADER else payload.get("private", {})
     build = place.get("build")
     return build if isinstance(build, dict) else None
-
-
-def difference(record: Record, kind: RecordKind, payload: Any) -> str:
-    """How a record differs from what came again, in words without any recorded text."""
-    if kind is not record.kind:
-        return f"a {record.kind} is recorded, a {kind} came"
-    places = ", ".join(_differing(record.payload, payload, "")[:5])
-    hashes = f"recorded {canonical_sha256([record.payload])[:12]}"
-    return f"the {kind} differs in {places} ({hashes}, now {canonical_sha256([payload])[:12]})"
-
-
-def _differing(recorded: Any, now: Any, place: str) -> list[str]:
-    """Key paths at which two pieces of plain data differ."""
-    if isinstance(recorded, dict) and isinstance(now, dict):
-        missing = object()
-        return [
-            found
-            for key in sorted(recorded.keys() | now.keys())
-            for found in _differing(
-                recorded.get(key, missing), now.get(key, missing), f"{place}.{key}"
-            )
-        ]
-    if isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
-        pairs = enumerate(zip(recorded, now, strict=True))
-        return [f for i, (r, n) in pairs for f in _differing(r, n, f"{place}[{i}]")]
-    same = type(recorded) is type(now) and recorded == now
-    return [] if same else [place.removeprefix(".") or "everything"]
 
 
 def recorded_actions(session: Session, records: Sequence[Record], recorder: Skipping) -> Steps:

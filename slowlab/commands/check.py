@@ -58,9 +58,9 @@ def physics(
 
 
 def _print(report: PhysicsReport) -> None:
-    from rich.console import Console
+    from slowlab.commands.evaluation_tables import report_console
 
-    console = Console()
+    console = report_console()
     where = f"default site, mean of {len(report.years)} generated years"
     _print_table(console, f"Levels, {where}", report.levels)
     _print_table(console, f"Change of the January margin, {where}", report.effects)
@@ -74,20 +74,17 @@ def _print(report: PhysicsReport) -> None:
 
 
 def _print_table(console: Console, title: str, rows: Sequence[Comparison]) -> None:
-    from rich import box
-    from rich.table import Table
+    from slowlab.commands.evaluation_tables import print_table
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("quantity", "published", "measured", "verdict", "rule"):
-        table.add_column(
-            heading, justify="right" if heading in ("published", "measured") else "left"
-        )
-    for row in rows:
-        table.add_row(
+    headings = ("quantity", "verdict", "rule", "published", "measured")
+    cells = [
+        (
             f"{row.name.replace('_', ' ')}, {row.unit}",
-            f"{row.published:.2f}",
-            f"{row.measured:.2f} ± {row.error:.2f}",
             row.verdict,
             row.rule,
+            f"{row.published:.2f}",
+            f"{row.measured:.2f} ± {row.error:.2f}",
         )
-    console.print(table)
+        for row in rows
+    ]
+    print_table(console, title, headings, cells, texts=3)

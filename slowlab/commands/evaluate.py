@@ -57,7 +57,9 @@ def evaluate(
         numbers = sorted({item.site for item in found})
         sites = study.sites(partition, numbers)
         if reference:
-            found += reference_recommendations(sites, study.contract)
+            known = {item.identity for item in found}
+            added = reference_recommendations(sites, study.contract)
+            found += [item for item in added if item.identity not in known]
         with study.runner(workers, shards) as runner:
             by_number = {site.index: site for site in sites}
             scores, summaries = score_recommendations(runner, by_number, found)
@@ -230,20 +232,19 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _print_scores(study: Study, summaries: pd.DataFrame) -> None:
     """Means by method and feedback, and what is missing."""
-    from rich.console import Console
-    from rich.table import Table
+    from slowlab.commands.evaluation_tables import print_table, report_console
 
-    table = Table(title=study.label, title_justify="left")
-    headings = ("method", "feedback", "recommendations", "scored", "fallbacks", "mean, EUR/m2")
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number < 2 else "right")
+    rows = []
     for (method, feedback), group in summaries.groupby(["method", "feedback"]):
         scored = group[group["status"] == "scored"]
         mean = f"{scored['score_eur_m2'].mean():.2f}" if len(scored) else "-"
         fallbacks = int((scored["fallback_reason"] != "").sum())
         counts = (str(len(group)), str(len(scored)), str(fallbacks))
-        table.add_row(str(method), str(feedback), *counts, mean)
-    Console().print(table)
+        rows.append((str(method), str(feedback), *counts, mean))
+    headings = ("method", "feedback", "recommendations", "scored", "fallbacks", "mean, EUR/m2")
+    print_table(report_console(), study.label, headings, rows, texts=2)
     missing = summaries[summaries["status"] != "scored"]
     for row in missing.head(_SHOWN_MISSING).itertuples():
         typer.echo(f"missing: site {row.site}, {row.method}, {row.feedback}: {row.reason}")
+    if len(missing) > _SHOWN_MISSING:
+        typer.echo(f"and {len(missing) - _SHOWN_MISSING} more that are missing")

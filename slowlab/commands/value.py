@@ -125,9 +125,9 @@ def _write(report: ValueReport, folder: Path) -> list[Path]:
 
 
 def _print(study: Study, report: ValueReport, counts: RunCounts) -> None:
-    from rich.console import Console
+    from slowlab.commands.evaluation_tables import report_console
 
-    console = Console()
+    console = report_console()
     _print_steps(console, study, report)
     _print_fields(console, report)
     console.print(
@@ -143,12 +143,9 @@ def _print(study: Study, report: ValueReport, counts: RunCounts) -> None:
 
 
 def _print_steps(console: Console, study: Study, report: ValueReport) -> None:
-    from rich import box
-    from rich.table import Table
+    from slowlab.commands.evaluation_tables import print_table
 
     smallest = study.contract.evaluation.smallest_effect_of_interest_eur_m2
-    title = f"{study.label}: {len(report.sites)} sites of {report.partition}, EUR/m2 per crop"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     headings = (
         "difference",
         "mean, error\nover sites",
@@ -157,20 +154,19 @@ def _print_steps(console: Console, study: Study, report: ValueReport) -> None:
         "share of\nheadroom",
         f"sites\nabove {smallest:g}",
     )
-    for heading in headings:
-        justify = "left" if heading == "difference" else "right"
-        table.add_column(heading, justify=justify, no_wrap=True)
-    for step in report.steps:
-        found = step.difference
-        table.add_row(
+    rows = [
+        (
             step.meaning,
-            f"{found.mean:+.2f} ± {found.se_sites:.2f}",
-            f"{found.se_years:.2f}",
-            f"{found.evaluation_error:.2f}",
+            f"{step.difference.mean:+.2f} ± {step.difference.se_sites:.2f}",
+            f"{step.difference.se_years:.2f}",
+            f"{step.difference.evaluation_error:.2f}",
             f"{100 * step.share:.0f} ± {100 * step.share_se:.0f} %",
-            f"{100 * found.above:.0f} %",
+            f"{100 * step.difference.above:.0f} %",
         )
-    console.print(table)
+        for step in report.steps
+    ]
+    title = f"{study.label}: {len(report.sites)} sites of {report.partition}, EUR/m2 per crop"
+    print_table(console, title, headings, rows)
     scores = ", ".join(
         f"{name.replace('_', ' ')} {mean:.2f} ± {report.mean_errors[name]:.2f}"
         for name, mean in report.means.items()
@@ -179,20 +175,11 @@ def _print_steps(console: Console, study: Study, report: ValueReport) -> None:
 
 
 def _print_fields(console: Console, report: ValueReport) -> None:
-    from rich.table import Table
+    from slowlab.commands.evaluation_tables import print_table
 
-    table = Table(title="Where the best policies of the sites lie", title_justify="left")
-    for heading in (
-        "field",
-        "mean",
-        "sd",
-        "at lower bound",
-        "at upper bound",
-        "best single policy",
-    ):
-        table.add_column(heading, justify="left" if heading == "field" else "right")
-    for item in report.fields:
-        table.add_row(
+    headings = ("field", "mean", "sd", "at lower\nbound", "at upper\nbound", "best single\npolicy")
+    rows = [
+        (
             item.field,
             f"{item.mean:.2f}",
             f"{item.sd:.2f}",
@@ -200,4 +187,6 @@ def _print_fields(console: Console, report: ValueReport) -> None:
             f"{100 * item.at_high:.0f} %",
             f"{item.common:g}",
         )
-    console.print(table)
+        for item in report.fields
+    ]
+    print_table(console, "Where the best policies of the sites lie", headings, rows)

@@ -255,7 +255,7 @@ class _Check:
         if sized:
             agrees = agrees and 1.0 / factor <= abs(measured / effect.published) <= factor
         verdict = "agrees" if agrees else "differs"
-        rule = f"sign, size within a factor of {factor:g}" if sized else "sign"
+        rule = f"sign, size within x{factor:g}" if sized else "sign"
         return Comparison(
             name=effect.name,
             unit="EUR/m2",

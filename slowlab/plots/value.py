@@ -24,6 +24,7 @@ from slowlab.world.drafts import DRAFT_MARK
 from slowlab.world.policy import POLICY_FIELDS, encode, to_unit
 
 _HEIGHT_IN = 5.6
+_MINUS = "\N{MINUS SIGN}"
 _CAPTION_CHARS, _TITLE_CHARS = 150, 105
 _METHODS = (
     (FIXED_REFERENCE, "fixed\nreference", GREY),
@@ -74,7 +75,11 @@ def _means(axes: Axes, report: ValueReport) -> None:
     for place, height, error in zip(places, heights, errors, strict=True):
         level = max(height + error, 0.0)
         axes.annotate(
-            f"{height:.1f}", (place, level), (0, 2), textcoords="offset points", ha="center"
+            f"{height:.1f}".replace("-", _MINUS),
+            (place, level),
+            (0, 2),
+            textcoords="offset points",
+            ha="center",
         )
     axes.set_xticks(places, [label for _, label, _ in _METHODS], fontsize=6)
     axes.tick_params(axis="x", length=0)

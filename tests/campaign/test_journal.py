@@ -226,7 +226,7 @@ def test_following_another_course_is_stopped_at_the_first_difference(tmp_path):
     before = path.read_bytes()
     with Journal.open(path) as journal:
         journal.put(*PAYLOADS[0])
-        with pytest.raises(JournalError, match="a request is recorded") as caught:
+        with pytest.raises(JournalError, match="the request differs in day") as caught:
             journal.put(RecordKind.REQUEST, {"action": "advance", "day": 4})
         with pytest.raises(JournalError):
             journal.put(RecordKind.REPLY, PAYLOADS[1][1])
