@@ -115,7 +115,7 @@ class YearRunner:
         self.counts.lane_days += total
 
     def _keep(self, found: dict[str, YearOutcome]) -> None:
-        """Remember outcomes; failed runs are not written, so that the next session retries them."""
+        """Remember outcomes; failed runs are not written, so that a rerun retries them."""
         self._known |= found
         sound = {key: outcome for key, outcome in found.items() if outcome.failure is None}
         if self.store is not None and sound:
