@@ -201,8 +201,9 @@ class View:
 
     def _readings(self, unit: int, variable: str, window: Window) -> list[tuple[int, float]]:
         """Tick and value of every reading in a window, oldest first."""
-        records = self.facility.records(unit, variable, window.start_tick, window.end_tick)
-        return [(record.tick, public_number(record.value)) for record in records]
+        series = self.facility.series(unit, variable, window.start_tick, window.end_tick)
+        values = map(public_number, series.values.tolist())
+        return list(zip(series.ticks.tolist(), values, strict=True))
 
     def _raw_rows(self, readings: Sequence[tuple[int, float]]) -> list[dict[str, Any]]:
         seconds = self.contract.calendar.tick_seconds

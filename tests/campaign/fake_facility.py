@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from slowlab.world.economics import LedgerTotals, Prices, crop_statement
 from slowlab.world.facility_books import (
     CropAccount,
@@ -18,7 +20,7 @@ from slowlab.world.facility_books import (
     UnitPhase,
     UnitStatus,
 )
-from slowlab.world.facility_records import Record
+from slowlab.world.facility_records import Record, Series
 from slowlab.world.policy import Policy
 from slowlab.world.simulation import CropEnding
 
@@ -102,6 +104,12 @@ class FakeFacility:
                     continue
             found.append(Record(unit, channel, tick, value))
         return found
+
+    def series(self, unit: int, channel: str, start_tick: int, end_tick: int) -> Series:
+        """The same as arrays."""
+        records = self.records(unit, channel, start_tick, end_tick)
+        ticks = np.array([record.tick for record in records], np.int32)
+        return Series(ticks, np.array([record.value for record in records], np.float64))
 
     def failure(self) -> FailureReport | None:
         """Whether it stands still."""
