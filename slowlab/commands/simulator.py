@@ -119,11 +119,13 @@ def _print_audit(report: AuditReport, console: Console) -> None:
     )
     console.print(table)
     _print_two_days(report, console)
+    gate = gates["closed_loop_totals"]
+    closed_gate = "none in a quick run" if gate is None else f"{gate:.0e}"
     console.print(
         f"Closed loop, {report.closed_loop_days} days, ensemble means: largest error of a total "
         f"{report.closed_loop_totals_max_relative_error:.1e} of the larger of the total and the "
         f"typical use (audit build {report.closed_loop_totals_audit_build:.1e}, "
-        f"gate {gates['closed_loop_totals']:.1e}); of the total itself, however small, "
+        f"gate {closed_gate}); of the total itself, however small, "
         f"{report.closed_loop_unscaled_max_relative_error:.1e}"
     )
     console.print(f"Weather: {report.weather}")

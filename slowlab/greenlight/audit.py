@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
@@ -56,14 +55,14 @@ _TOTAL_FLOOR = 0.01
 
 
 class Gates(NamedTuple):
-    """Largest errors the production build may have."""
+    """Largest errors the production build may have; None where nothing is judged."""
 
     rhs_relative: float = 1e-10
     air_temperature_rmse_k: float = 0.02
     air_temperature_max_k: float = 0.2
     co2_rmse_mg_m3: float = 2.0
     open_loop_totals: float = 1e-3
-    closed_loop_totals: float = 2e-3
+    closed_loop_totals: float | None = 2e-3
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class AuditReport:
     substeps: int
     audit_substeps: int
     reference_step_s: float
-    gates: dict[str, float]
+    gates: dict[str, float | None]
     passed: bool
 
     def as_json(self) -> dict[str, Any]:
@@ -133,7 +132,7 @@ def audit_simulator(
     Args:
         weather: a year of 365 days.
         weather_source: its name in the report.
-        quick: 2 and 10 days instead of 20 and 60, same scenarios.
+        quick: 2 and 10 days instead of 20 and 60, same scenarios; the closed loop is not judged.
         stepper: the build to audit.
         progress: called with a stage name and the share done.
     """
@@ -147,11 +146,8 @@ def audit_simulator(
     report("two days beside GreenLight", 1.0)
     open_loop, open_fine = _open_loop(stepper, weather, open_days, report)
     closed, closed_fine = _closed_loop(stepper, weather, closed_days, report)
-    # Chaotic differences average out with the root of the time compared.
-    gates = Gates()
-    gates = gates._replace(
-        closed_loop_totals=gates.closed_loop_totals * math.sqrt(FULL_DAYS[1] / closed_days)
-    )
+    # Ten days of a heating total are too few to judge: a quick run reports closed-loop errors only.
+    gates = Gates(closed_loop_totals=None) if quick else Gates()
     worst = _worst(closed)
     return AuditReport(
         rhs_max_relative_error=rhs,
@@ -179,7 +175,7 @@ def audit_simulator(
 def _passes(gates: Gates, rhs: float, rows: tuple[OpenLoopError, ...], closed: float) -> bool:
     return (
         rhs <= gates.rhs_relative
-        and closed <= gates.closed_loop_totals
+        and (gates.closed_loop_totals is None or closed <= gates.closed_loop_totals)
         and all(
             r.air_temperature_rmse_k <= gates.air_temperature_rmse_k
             and r.air_temperature_max_k <= gates.air_temperature_max_k

@@ -241,3 +241,16 @@ batch.save_batch(path, batch.open_batch(5, np.float32), build)
 
 def test_error_in_the_middle_of_a_save_leaves_the_old_file_and_no_other(tmp_path):
     check_failed_save_keeps_the_old_file(tmp_path)
+
+
+def test_modules_left_out_of_the_build_are_not_used_by_those_in_it():
+    """Otherwise an edit could change results and keep the build's identity."""
+    folder = REPOSITORY / "slowlab" / "greenlight"
+    left_out = stepper_module._MEASURING_MODULES
+    assert left_out <= {path.stem for path in folder.glob("*.py")}
+    for path in folder.glob("*.py"):
+        if path.stem not in left_out:
+            imports = [line for line in path.read_text().splitlines() if "import" in line]
+            for name in left_out:
+                assert not any(f"greenlight.{name} " in line for line in imports), (path, name)
+                assert not any(f"greenlight import {name}" in line for line in imports)
