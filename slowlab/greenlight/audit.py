@@ -31,7 +31,7 @@ from slowlab.greenlight.two_days import TwoDayError, two_day_errors
 
 Progress = Callable[[str, float], None]
 # Audit build: more and more even substeps, in float64.
-AUDIT_SCHEME = Scheme(substeps=24, ratio=1.05)
+AUDIT_SCHEME = Scheme(substeps=40, ratio=1.05)
 # Days compared in open and in closed loop.
 FULL_DAYS = (20, 60)
 QUICK_DAYS = (2, 10)

@@ -70,9 +70,13 @@ _POLE_LIGHT_UMOL = 1.0
 
 @dataclass(frozen=True)
 class Scheme:
-    """Substeps per control step and the growth ratio between neighbours."""
+    """Substeps per control step and the growth ratio between neighbours.
 
-    substeps: int = 8
+    Twelve steps take the heat of a crop that hardly heats to within 0.1 % of the exact solution;
+    eight leave 1.4 %, because in the tail of the heating band 2 mK are 2 % of the command.
+    """
+
+    substeps: int = 12
     ratio: float = 1.2
 
     def lengths_s(self) -> np.ndarray:

@@ -12,6 +12,7 @@ import pytest
 from slowlab.greenlight import bench
 from slowlab.greenlight.bench_load import random_parameters
 from slowlab.greenlight.bench_worker import synthetic_weather
+from slowlab.greenlight.integrator import Scheme
 
 
 def test_random_lanes_differ_in_site_policy_and_noise() -> None:
@@ -58,7 +59,7 @@ def test_command_prints_one_json_object() -> None:
     report = json.loads(done.stdout)
     assert report["lane_days_per_s_one_core"] > 0
     assert report["lane_days_per_s_two_cores"] > 0
-    assert report["substeps"] == 8
+    assert report["substeps"] == Scheme().substeps
     assert report["peak_memory_mb"] > 0
     assert 0 < report["warm_start_s"] < report["cold_start_s"]
     assert report["greenlight_lane_days_per_s"] is None

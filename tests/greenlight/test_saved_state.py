@@ -180,7 +180,7 @@ def test_state_of_another_build_is_refused(tmp_path, batch, other, message):
 def test_build_knows_settings_precision_width_facility_and_source(monkeypatch):
     native = Stepper().build
     assert native == production().build
-    settings = dataclasses.replace(Stepper().settings, scheme=Scheme(substeps=12))
+    settings = dataclasses.replace(Stepper().settings, scheme=Scheme(substeps=8))
     facility = dataclasses.replace(Stepper().facility, side_wall_form="neighbour_minus_indoor")
     others = [
         Stepper(settings=settings),

@@ -13,6 +13,7 @@ import pytest
 
 from slowlab.config import override
 from slowlab.greenlight.controller import TICKS_PER_DAY
+from slowlab.greenlight.integrator import Scheme
 from slowlab.greenlight.lanes import LaneParameterError
 from slowlab.world.economics import Prices
 from slowlab.world.simulation import (
@@ -284,7 +285,7 @@ def test_the_summary_says_where_everything_came_from(crop, policy):
     summary = json.loads(json.dumps(summarise(crop), allow_nan=False))
     assert summary["inputs"]["policy"] == policy.model_dump()
     assert summary["inputs"]["weather"]["sha256"] == plain_weather(8).sha256
-    assert summary["inputs"]["substeps"] == 8
+    assert summary["inputs"]["substeps"] == Scheme().substeps
     assert summary["provenance"]["contract"]["id"] == "slowlab-task-contract-v8"
     assert summary["provenance"]["build"] == crop.simulator.stepper.build
     assert summary["crops"][0]["account_eur_m2"]["margin"] == crop.mean_margin
