@@ -72,8 +72,8 @@ _POLE_LIGHT_UMOL = 1.0
 class Scheme:
     """Substeps per control step and the growth ratio between neighbours.
 
-    Twelve steps take the heat of a crop that hardly heats to within 0.1 % of the exact solution;
-    eight leave 1.4 %, because in the tail of the heating band 2 mK are 2 % of the command.
+    Twelve steps leave about half a percent in the heat of a summer crop that hardly heats, eight
+    1.4 %: in the tail of the heating band, 2 mK are 2 % of the command.
     """
 
     substeps: int = 12
