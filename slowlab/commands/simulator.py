@@ -122,11 +122,11 @@ def _print_audit(report: AuditReport, console: Console) -> None:
     gate = gates["closed_loop_totals"]
     closed_gate = "none in a quick run" if gate is None else f"{gate:.0e}"
     console.print(
-        f"Closed loop, {report.closed_loop_days} days, ensemble means: largest error of a total "
-        f"{report.closed_loop_totals_max_relative_error:.1e} of the larger of the total and the "
-        f"typical use (audit build {report.closed_loop_totals_audit_build:.1e}, "
-        f"gate {closed_gate}); of the total itself, however small, "
-        f"{report.closed_loop_unscaled_max_relative_error:.1e}"
+        f"Closed loop, {report.closed_loop_days} days, ensemble means: largest relative error of a "
+        f"total {report.closed_loop_totals_max_relative_error:.1e} "
+        f"(audit build {report.closed_loop_totals_audit_build:.1e}, gate {closed_gate}); "
+        f"as a share of the larger of the total and the typical use "
+        f"{report.closed_loop_totals_max_share_of_typical_use:.1e}"
     )
     console.print(f"Weather: {report.weather}")
     console.print("[bold]passed[/bold]" if report.passed else "[bold red]FAILED[/bold red]")
