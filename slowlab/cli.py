@@ -7,14 +7,17 @@ from typing import Annotated
 import typer
 
 from slowlab import __version__
+from slowlab.commands.artifacts import app as artifacts
 from slowlab.commands.campaigns import bench_campaigns_command
 from slowlab.commands.check import app as check
 from slowlab.commands.evaluate import common_policy, evaluate, oracle
+from slowlab.commands.new_method import new_method
 from slowlab.commands.play import play
 from slowlab.commands.replay import replay
 from slowlab.commands.serve import serve
 from slowlab.commands.simulate import simulate
 from slowlab.commands.simulator import audit, bench
+from slowlab.commands.try_method import try_method
 from slowlab.commands.value import value
 from slowlab.commands.weather import app as weather
 
@@ -47,11 +50,14 @@ app.command()(simulate)
 app.command()(play)
 app.command()(serve)
 app.command()(replay)
+app.command()(new_method)
+app.command()(try_method)
 app.command()(evaluate)
 app.command()(oracle)
 app.command()(common_policy)
 app.command()(value)
 app.add_typer(check, name="check")
+app.add_typer(artifacts, name="artifacts")
 app.add_typer(weather, name="weather")
 app.add_typer(audit, name="audit")
 bench.command("campaigns")(bench_campaigns_command)

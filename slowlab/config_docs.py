@@ -15,6 +15,7 @@ from typing import Any
 
 from slowlab.config import CONFIG_ROOT, ConfigModel
 from slowlab.io import atomic_write_text
+from slowlab.plan.study import StudyConfig
 from slowlab.schema_text import Schema, describe, options, resolve
 from slowlab.world.contract import Contract
 from slowlab.world.partitions import Partitions
@@ -42,6 +43,7 @@ class ConfigKind:
 
 
 KINDS = (
+    ConfigKind("study", "*.yaml", StudyConfig),
     ConfigKind("contract", "contracts/*.yaml", Contract),
     ConfigKind("sites", "sites/*.yaml", SiteDistribution),
     ConfigKind("sensors", "sensors/*.yaml", SensorSpec),

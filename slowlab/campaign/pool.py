@@ -35,8 +35,9 @@ from slowlab.campaign.session import (
 if TYPE_CHECKING:
     from slowlab.campaign.settlement import Settlement
 
-Steps = Generator[Any, Reply, None]
-"""A method at work: yields actions (plain data) and tool calls, receives replies."""
+Steps = Generator[Any, Reply, Any]
+"""A method at work: yields actions (plain data) and tool calls, receives replies. What it returns
+is kept as a remark."""
 
 
 class Ending(StrEnum):
@@ -86,6 +87,7 @@ class PoolResult:
         failure: why the session is frozen, where it is. Private.
         error: traceback of the method's exception, where it raised one. Private.
         requests: actions and tool calls of the method.
+        returned: what the method returned, if it came to its end.
     """
 
     name: str
@@ -94,6 +96,7 @@ class PoolResult:
     failure: Failure | None = None
     error: str | None = None
     requests: int = 0
+    returned: Any = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ class _Run:
         self.result: PoolResult | None = None
         self.crash: BaseException | None = None
         self._reply: Reply | None = None
+        self._returned: Any = None
 
     def think(self) -> None:
         """Let the method go on until it waits for time or has ended."""
@@ -167,7 +171,8 @@ class _Run:
         while self.result is None:
             try:
                 item = next(entry.steps) if self._reply is None else entry.steps.send(self._reply)
-            except StopIteration:
+            except StopIteration as end:
+                self._returned = end.value
                 self._end(Ending.SETTLED if entry.settle else Ending.LEFT_OPEN)
                 return
             except Exception:
@@ -218,7 +223,13 @@ class _Run:
             ending = Ending.INFRASTRUCTURE_FAILURE
         if self.result is None:
             self.result = PoolResult(
-                self.entry.name, ending, settlement, session.failure, error, session.requests
+                self.entry.name,
+                ending,
+                settlement,
+                session.failure,
+                error,
+                session.requests,
+                self._returned,
             )
             session.close()
 

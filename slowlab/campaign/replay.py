@@ -17,7 +17,7 @@ from slowlab.campaign.errors import Reason
 from slowlab.campaign.journal import Journal
 from slowlab.campaign.journal_format import JournalContent, Record, RecordKind, difference
 from slowlab.campaign.pool import Ending, Entry, PoolProgress, PoolResult, Steps, run_pool
-from slowlab.campaign.session import DayProgress, Session
+from slowlab.campaign.session import DayProgress, Session, ToolCall, ToolHandler
 from slowlab.canonical import canonical_json, loads_strict
 from slowlab.world.task import Feedback
 
@@ -136,16 +136,24 @@ def _build(kind: RecordKind, payload: Any) -> dict[str, Any] | None:
     return build if isinstance(build, dict) else None
 
 
-def recorded_actions(session: Session, records: Sequence[Record], recorder: Skipping) -> Steps:
+def recorded_actions(
+    session: Session,
+    records: Sequence[Record],
+    recorder: Skipping,
+    tools: ToolHandler | None = None,
+) -> Steps:
     """Yield the recorded actions, in their order, for a session on a fresh facility.
 
-    Everything else is done on the way: the feedback mode is assigned, uses of tools and texts that
-    were no actions are passed over. A settlement is left to the caller.
+    Everything else is done on the way: the feedback mode is assigned, tools are used again where
+    they are given, and texts that were no actions are passed over. A settlement is left to the
+    caller.
 
     Args:
         session: the campaign; its header has been recorded.
         records: all records, the header first.
         recorder: the session's recorder.
+        tools: answers recorded tool calls, which are compared like actions; by default they are
+            passed over.
     """
     for record in records[1:]:
         if session.failure is not None:
@@ -160,7 +168,10 @@ def recorded_actions(session: Session, records: Sequence[Record], recorder: Skip
             if record.payload.get("reason") == Reason.MALFORMED.value:
                 session.repeat_malformed()
             recorder.skip()
-        elif record.kind in (RecordKind.TOOL_REQUEST, RecordKind.TOOL_REPLY):
+        elif record.kind is RecordKind.TOOL_REQUEST and tools is not None:
+            call = ToolCall(record.payload["tool"], record.payload["arguments"])
+            session.use_tool(call, tools)
+        elif record.kind in (RecordKind.TOOL_REQUEST, RecordKind.TOOL_REPLY) and tools is None:
             recorder.skip()
 
 
@@ -179,7 +190,12 @@ class Resumed:
     last_reply: Any
 
 
-def catch_up(session: Session, journal: Journal, on_day: DayProgress | None = None) -> Resumed:
+def catch_up(
+    session: Session,
+    journal: Journal,
+    on_day: DayProgress | None = None,
+    tools: ToolHandler | None = None,
+) -> Resumed:
     """Bring a freshly opened session to where its journal ends.
 
     A campaign that takes another course than its journal freezes the session.
@@ -188,9 +204,10 @@ def catch_up(session: Session, journal: Journal, on_day: DayProgress | None = No
         session: recorded by the journal, of which only the header has been followed.
         journal: the journal.
         on_day: called while time passes.
+        tools: the campaign's tools, which must also be brought to where they stood.
     """
     actions, last_action, last_reply = 0, None, None
-    for action in recorded_actions(session, journal.recorded, journal):
+    for action in recorded_actions(session, journal.recorded, journal, tools):
         last_action, last_reply = action, session.dispatch(action, on_day).payload()
         actions += 1
     return Resumed(actions, None if last_action is None else loads_strict(last_action), last_reply)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +12,10 @@ import typer
 from slowlab.commands.errors import InputError
 
 if TYPE_CHECKING:
+    from slowlab.campaign.history import History
     from slowlab.campaign.journal import Journal
     from slowlab.campaign.opening import CampaignSpec, Opener
-    from slowlab.campaign.session import DayProgress
+    from slowlab.campaign.session import DayProgress, ToolHandler
     from slowlab.campaign.wire import Opened
     from slowlab.world.task import Feedback
 
@@ -70,15 +72,25 @@ class PreparedCampaign:
     opener: Opener
     journal: Journal | None
 
-    def open(self, on_day: DayProgress | None = None) -> Opened:
-        """Open the campaign, and bring a resumed one to where its journal ends."""
+    def open(
+        self,
+        on_day: DayProgress | None = None,
+        make_tools: Callable[[History], ToolHandler] | None = None,
+    ) -> Opened:
+        """Open the campaign, and bring a resumed one to where its journal ends.
+
+        Args:
+            on_day: called while time passes.
+            make_tools: makes the tools of the campaign from its history; by default it has none.
+        """
         from slowlab.campaign.replay import catch_up
         from slowlab.campaign.wire import Opened
 
         session = self.opener.open(self.spec, self.journal)
+        tools = None if make_tools is None else make_tools(session.executor.history)
         if self.journal is None or not self.journal.recorded:
-            return Opened(session)
-        return Opened(session, catch_up(session, self.journal, on_day))
+            return Opened(session, tools=tools)
+        return Opened(session, catch_up(session, self.journal, on_day, tools), tools)
 
 
 def prepare(options: CampaignOptions) -> PreparedCampaign:

@@ -44,7 +44,9 @@ def _user_errors() -> tuple[type[Exception], ...]:
     from slowlab.evaluation.recommendations import RecommendationError
     from slowlab.greenlight.definition import DefinitionError
     from slowlab.greenlight.lanes import LaneParameterError
+    from slowlab.methods._base import MethodError
     from slowlab.strict_yaml import YamlError
+    from slowlab.tools.artifacts import ArtifactError
     from slowlab.weather.series import WeatherError
     from slowlab.world.commitments import CommitmentError
     from slowlab.world.compiled import UnsupportedConfigError
@@ -55,12 +57,14 @@ def _user_errors() -> tuple[type[Exception], ...]:
 
     return (
         InputError,
+        ArtifactError,
         CommitmentError,
         CommonPolicyError,
         ConfigError,
         DefinitionError,
         JournalError,
         LaneParameterError,
+        MethodError,
         OSError,
         OpeningError,
         PartitionError,

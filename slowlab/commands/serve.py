@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slowlab.commands import campaign_options as opt
+from slowlab.commands.campaign_tools import ArtifactsOption, artifact_folder, make_tools
 from slowlab.commands.errors import report_user_errors
+
+if TYPE_CHECKING:
+    from slowlab.campaign.wire import Opened
 
 LogOption = Annotated[
     Path | None,
@@ -28,6 +32,7 @@ def serve(
     weather: opt.WeatherOption = None,
     journal: opt.JournalOption = None,
     log: LogOption = None,
+    artifacts: ArtifactsOption = None,
 ) -> None:
     """Serve one campaign to an agent in another process, as JSON lines.
 
@@ -43,7 +48,17 @@ def serve(
         channel = claim_streams(log or _default_log(journal))
     from slowlab.campaign.server import serve as answer
 
-    raise typer.Exit(answer(prepared.open, channel))
+    raise typer.Exit(answer(lambda: _open(prepared, artifacts), channel))
+
+
+def _open(prepared: opt.PreparedCampaign, artifacts: Path | None) -> Opened:
+    """Open the campaign with its analysis tools."""
+    from slowlab.seeds import SeedKey
+
+    spec = prepared.spec
+    seed = SeedKey("serve", spec.partition, spec.site, "served", 0, "tools").seed()
+    folder = artifact_folder(spec, artifacts)
+    return prepared.open(make_tools=lambda history: make_tools(spec, history, folder, seed))
 
 
 def _default_log(journal: Path | None) -> Path:

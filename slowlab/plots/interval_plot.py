@@ -56,6 +56,7 @@ class IntervalRow:
         colour: colour of the site dots.
         sites: values of sites, in the order of site numbers; may be empty.
         comparison: another mean and interval, drawn below in grey, as a published one.
+        note: written after the mean, or instead of it where there is none.
     """
 
     label: str
@@ -63,6 +64,7 @@ class IntervalRow:
     colour: str = GREY
     sites: tuple[float, ...] = ()
     comparison: IntervalBar | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def draw_intervals(
         for number, (axis, panel) in enumerate(
             zip(_places(figure, panels, legend_in), panels, strict=True)
         ):
-            _draw_panel(axis, panel, f"panel{number}", sesoi)
+            draw_panel(axis, panel, f"panel{number}", sesoi)
             axis.set_ylim(tallest - 0.5, -0.5)
             axis.set_xlabel(x_label)
         if legend:
@@ -169,7 +171,15 @@ def _write_legend(figure: Figure, black: str, grey: str) -> None:
         left += _CHAR_SHARE * (len(text) + 3)
 
 
-def _draw_panel(axis: Axes, panel: IntervalPanel, name: str, sesoi: float) -> None:
+def draw_panel(axis: Axes, panel: IntervalPanel, name: str, sesoi: float) -> None:
+    """Draw one panel on given axes, the rows at heights 0, 1, ... which the caller orders.
+
+    Args:
+        axis: where to draw, with room for the row labels and the figures beside it.
+        panel: what to draw.
+        name: first part of the names (``gid``) of its artists.
+        sesoi: smallest effect size of interest, in the unit of the axis.
+    """
     axis.axvspan(-sesoi, sesoi, color=_BAND, linewidth=0, zorder=0)
     axis.axvline(0.0, color=BLACK, linewidth=0.7, zorder=1)
     for bound in (-sesoi, sesoi):
@@ -210,7 +220,7 @@ def _draw_row(axis: Axes, row: IntervalRow, place: int, name: str) -> None:
         )
     _draw_bar(axis, row.bar, place, name, BLACK, "o")
     two = row.comparison is not None
-    _write(axis, row.bar, place - 0.5 * _BELOW * two, BLACK)
+    _write(axis, row.bar, place - 0.5 * _BELOW * two, BLACK, row.note)
     if row.comparison is not None:
         _draw_bar(axis, row.comparison, place + _BELOW, f"{name}-comparison", GREY, "D")
         _write(axis, row.comparison, place + _BELOW * 0.9, GREY)
@@ -236,9 +246,12 @@ def _draw_bar(
         )
 
 
-def _write(axis: Axes, bar: IntervalBar, height: float, colour: str) -> None:
-    """Mean and adjusted p at the right of a row."""
-    parts = ["no data" if bar.mean is None else format_mean(bar.mean)]
+def _write(axis: Axes, bar: IntervalBar, height: float, colour: str, note: str = "") -> None:
+    """Mean and adjusted p at the right of a row, or a note."""
+    if bar.mean is None:
+        parts = [note or "no data"]
+    else:
+        parts = [format_mean(bar.mean), *([note] if note else [])]
     if bar.p_adjusted is not None:
         p = format_p(bar.p_adjusted)
         parts.append(f"p < {p[1:]}" if p.startswith("<") else f"p = {p}")

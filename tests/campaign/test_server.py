@@ -168,11 +168,11 @@ def test_the_example_agent_plays(options):
         env=os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip().endswith("finished")
+    assert done.stderr.rstrip().endswith("finished")
     source = (REPOSITORY / "examples" / "agent.py").read_text(encoding="utf-8")
     assert "import slowlab" not in source
     assert "from slowlab" not in source
-    assert source.count("\n") <= 30
+    assert source.count("\n") <= 40
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowlab.campaign import session as session_module
-from slowlab.campaign.errors import ErrorKind
+from slowlab.campaign.errors import ErrorKind, Reply
 from slowlab.campaign.isolation import ALLOWED_ENVIRONMENT
 from slowlab.campaign.journal import Journal, RecordKind, read_journal
 from slowlab.campaign.journal_format import JournalStatus
@@ -32,9 +32,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 class Client:
     """Speaks to a wire without a process, and keeps what was said."""
 
-    def __init__(self, session):
+    def __init__(self, session, tools=None):
         self.session = session
-        self.wire = Wire(lambda: Opened(session))
+        self.wire = Wire(lambda: Opened(session, tools=tools))
         self.next_id = 1
         self.said = []
 
@@ -226,6 +226,9 @@ def test_a_line_without_an_id_is_no_request(client, line):
         ("close", {"action": {}}),
         ("dispatch", {"action": advance(1), "more": 1}),
         ("HELLO", {}),
+        ("tool", {"tool": "runs"}),
+        ("tool", {"tool": 3, "arguments": {}}),
+        ("tool", {"tool": "runs", "arguments": []}),
     ],
 )
 def test_a_request_has_exactly_its_members(client, op, members):
@@ -233,6 +236,27 @@ def test_a_request_has_exactly_its_members(client, op, members):
     assert protocol_error(reply, "no_request")
     assert ends is None
     assert client.act(advance(1))["ok"]
+
+
+def test_a_tool_is_answered_by_the_campaigns_tools(campaign, tmp_path):
+    def tools(call):
+        return Reply.success({"tool": call.name, **call.arguments})
+
+    with Journal.open(tmp_path / "a") as journal:
+        client = Client(fake_session(campaign(), FakeStepping(), journal), tools)
+        call = {"tool": "runs", "arguments": {"n": 3}}
+        assert protocol_error(client.send("tool", **call)[0], "wrong_order")
+        client.send("hello")
+        assert client.send("tool", **call)[0]["result"] == {"tool": "runs", "n": 3}
+    kinds = [record.kind for record in read_journal(tmp_path / "a").records]
+    assert kinds[-2:] == [RecordKind.TOOL_REQUEST, RecordKind.TOOL_REPLY]
+    assert client.session.executor.history.exchanges == ()
+
+
+def test_a_connection_without_tools_says_so(client):
+    reply, ends = client.send("tool", tool="runs", arguments={})
+    assert "not offered" in reply["error"]["message"]
+    assert ends is None
 
 
 @pytest.mark.parametrize("wrong", [1, 3, 99])
@@ -345,8 +369,8 @@ def test_twins_are_told_the_same(campaign):
 def test_the_documented_lines_are_as_documented(campaign):
     text = (REPOSITORY / "docs" / "wire-format.md").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line.startswith('{"id"') and '"op"' in line]
-    client = Client(fake_session(campaign(), FakeStepping()))
-    assert [client.raw(line.encode())[0]["ok"] for line in lines] == [True, True, True]
+    client = Client(fake_session(campaign(), FakeStepping()), lambda call: Reply.success({}))
+    assert [client.raw(line.encode())[0]["ok"] for line in lines] == [True] * 4
     replies = [line for line in text.splitlines() if '"ok":' in line]
     for line in replies:
         assert canonical_bytes(json.loads(line)) == line.encode()

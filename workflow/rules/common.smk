@@ -1,43 +1,80 @@
-"""Paths and the fingerprint that ties a rule to the code it calls; no rules."""
+"""The study, its paths and what ties a rule to the code it calls; no rules."""
 
-import hashlib
 import os
 import sys
 from pathlib import Path
 
+from slowlab.campaign.isolation import SINGLE_THREAD
+from slowlab.plan.fingerprint import code_sha256
+from slowlab.plan.inputs import method_code, reader_code, setting_files, setting_json
+from slowlab.plan.items import (
+    StudyPaths,
+    campaign_items,
+    conditions,
+    experimenting,
+    load_method_folders,
+    packet_shards,
+    shards,
+    source_items,
+)
+from slowlab.plan.workflow_config import study_of_workflow
+
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
 LOCK = os.path.relpath(ROOT / "requirements.lock")
+
+# The commands of this environment come first, also where it is not activated; a job has one core.
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ["PATH"]]
+)
+os.environ.update(SINGLE_THREAD)
+
+STUDY = study_of_workflow(workflow, ROOT)
+load_method_folders(STUDY)
+PATHS = StudyPaths(STUDY.study)
+FOLDER = str(PATHS.folder)
+SHARDS = {shard.name: shard for shard in shards(STUDY)}
+SETTING = setting_json(STUDY)
+SETTING_FILES = setting_files(STUDY)
 
 SIMULATOR_AUDIT = "results/simulator/audit.json"
 SIMULATOR_EXAMPLE = [
     "results/simulator/example/crop.parquet",
     "results/simulator/example/crop.png",
 ]
+COMPILED_STEP = "results/simulator/compiled.json"
 
-# The `slowlab` command of this environment comes first, also where it is not activated.
-os.environ["PATH"] = os.pathsep.join(
-    [str(Path(sys.executable).parent), os.environ["PATH"]]
-)
+NUMBERS = f"{FOLDER}/numbers.json"
+FIGURES = [
+    "figure1",
+    "figure3",
+    "figure4",
+    *(["figure5"] if STUDY.readers else []),
+    "figure7",
+]
+TABLES = [
+    "table2",
+    "table3",
+    "table5",
+    "table_gains",
+    "table_by_year",
+    *(["table_readers"] if STUDY.readers else []),
+]
+STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
+STUDY_TABLES += ["reading_scores"] if STUDY.readers else []
 
 
-def fingerprint(*sources):
-    """Return a hash of the files under `sources`, so that an edit of a module reruns its rules."""
-    digest = hashlib.sha256()
-    for source in sources:
-        path = ROOT / source
-        files = [path] if path.is_file() else sorted(path.rglob("*"))
-        for file in files:
-            if file.is_file() and "__pycache__" not in file.parts:
-                digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0")
-                digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
+wildcard_constraints:
+    method=r"[a-z][a-z0-9_]*",
+    reader=r"[a-z][a-z0-9_]*",
+    feedback=r"[a-z]+",
+    repeat=r"\d+",
+    shard=r"sites-\d+-\d+",
 
 
-SIMULATOR_CODE = fingerprint(
-    "slowlab/cli.py",
-    "slowlab/commands",
-    "slowlab/greenlight",
-    "slowlab/plots",
-    "slowlab/weather",
-    "slowlab/world",
-)
+def study_results():
+    """What a study ends with."""
+    figures = [
+        f"{FOLDER}/figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")
+    ]
+    tables = [f"{FOLDER}/tables/{name}.csv" for name in TABLES]
+    return [NUMBERS, *figures, *tables, f"{FOLDER}/report.html"]

@@ -1,4 +1,8 @@
-"""The simulator's own proof and an example crop."""
+"""The simulator's own proof, an example crop, and the compiled step that all campaigns share."""
+
+SIMULATOR_CODE = code_sha256(
+    ["slowlab.commands.simulator", "slowlab.commands.simulate"]
+)
 
 
 rule audit_simulator:
@@ -22,3 +26,15 @@ rule simulate_example:
         folder=lambda wildcards, output: str(Path(output[0]).parent),
     shell:
         "slowlab simulate --out {params.folder}"
+
+
+rule compile_step:
+    input:
+        lock=LOCK,
+    output:
+        COMPILED_STEP,
+    params:
+        code=code_sha256(["slowlab.stages.compile"]),
+        setting=SETTING,
+    script:
+        "../scripts/compile_step.py"

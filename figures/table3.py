@@ -1,0 +1,6 @@
+"""Table 3: all declared tests."""
+
+from slowlab.report.paper_item import table_script
+
+if __name__ == "__main__":
+    table_script("table3")

@@ -1,0 +1,6 @@
+"""Gains over the reference without experiments."""
+
+from slowlab.report.paper_item import table_script
+
+if __name__ == "__main__":
+    table_script("gains")

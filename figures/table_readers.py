@@ -1,0 +1,6 @@
+"""Gains of readers by source and pooled."""
+
+from slowlab.report.paper_item import table_script
+
+if __name__ == "__main__":
+    table_script("readers")

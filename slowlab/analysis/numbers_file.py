@@ -1,0 +1,41 @@
+"""The numbers of a study as a file: one canonical JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from slowlab.canonical import JsonLimits, canonical_json, loads_strict
+from slowlab.io import atomic_write_text
+
+FORMAT = "slowlab-numbers-1"
+_LIMITS = JsonLimits(max_bytes=256 * 1024 * 1024)
+
+
+class NumbersError(ValueError):
+    """A file that holds no numbers of a study; the message says what was expected."""
+
+
+def write_numbers(path: str | Path, numbers: Mapping[str, Any]) -> Path:
+    """Write the document as canonical JSON, in one step; equal numbers give equal bytes.
+
+    Raises:
+        CanonicalError: something in it is no plain data, such as a number that is not finite.
+        OSError: the file cannot be written.
+    """
+    return atomic_write_text(path, canonical_json(dict(numbers)) + "\n")
+
+
+def read_numbers(path: str | Path) -> dict[str, Any]:
+    """Read what :func:`write_numbers` wrote.
+
+    Raises:
+        StrictJsonError: not acceptable JSON.
+        NumbersError: another kind of document.
+        OSError: the file cannot be read.
+    """
+    numbers = loads_strict(Path(path).read_bytes(), _LIMITS)
+    if not isinstance(numbers, dict) or numbers.get("format") != FORMAT:
+        raise NumbersError(f"{path}: is not of the form {FORMAT}")
+    return numbers

@@ -1,0 +1,220 @@
+"""What the analysis of a study starts from: its description and its tables.
+
+The description names methods and comparisons; it holds no score. Everything that is analysed is
+declared here before the tables are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Self
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from slowlab.analysis.multiplicity import Adjustment
+from slowlab.analysis.paired import RepeatRule
+from slowlab.analysis.scores import CellKey, ScoreDesign
+from slowlab.config import ConfigModel
+from slowlab.world.contract import Contract
+from slowlab.world.site_distribution import SiteDistribution
+
+FULL, ENDPOINT, NO_FEEDBACK = "full", "endpoint", "none"
+READER = "reader"
+"""First part of the method's name in scores of readers: ``reader:<reader>:<source>``."""
+
+Question = Literal["e1", "e2", "gain", "knowledge", "reader"]
+"""``e1``: a method less the baseline; ``e2``: full less endpoint feedback; ``gain``: over the
+reference without experiments; ``knowledge``: what a method gains by being told something;
+``reader``: a reader less the method that collected the evidence."""
+
+
+class MethodInfo(ConfigModel):
+    """One method of the study."""
+
+    name: str = Field(min_length=1, description="Name in the tables.")
+    label: str = Field(min_length=1, description="Name in figures.")
+    experiments: bool = Field(description="Whether it runs campaigns.")
+    stand_in: bool = Field(default=False, description="Whether it stands in for something else.")
+    published: str | None = Field(
+        default=None, description="Its name among the published results, if it is there."
+    )
+
+
+class ReaderInfo(ConfigModel):
+    """One reader of finished campaigns."""
+
+    name: str = Field(min_length=1, description="Name in the tables.")
+    label: str = Field(min_length=1, description="Name in figures.")
+    identity_sources: tuple[str, ...] = Field(
+        default=(), description="Methods whose own last step it is; left out of pooled means."
+    )
+    published: str | None = Field(default=None, description="Its published name, if any.")
+
+
+class KnowledgePair(ConfigModel):
+    """Two methods that differ in one piece of knowledge that they are given."""
+
+    name: str = Field(min_length=1, description="Name of the comparison, unique.")
+    given: str = Field(min_length=1, description="Method that is given the knowledge.")
+    without: str = Field(min_length=1, description="The same method without it.")
+
+
+class FamilyPlan(ConfigModel):
+    """Which questions are adjusted together, and how."""
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$", description="Name of the family.")
+    questions: tuple[Question, ...] = Field(min_length=1, description="Its questions, in order.")
+    adjustment: Adjustment = Field(description="How its p-values are adjusted.")
+
+
+PAPER_FAMILIES = (
+    FamilyPlan(name="primary", questions=("e1", "e2"), adjustment=Adjustment.HOLM),
+    FamilyPlan(
+        name="secondary",
+        questions=("gain", "knowledge", "reader"),
+        adjustment=Adjustment.BENJAMINI_HOCHBERG,
+    ),
+)
+"""Holm over E1 and E2, Benjamini-Hochberg over the rest. Source: SlowLab, statistics."""
+
+
+class StudyDescription(ConfigModel):
+    """A study as its analysis sees it."""
+
+    study: str = Field(min_length=1, description="Name of the study.")
+    purpose: str = Field(default="rehearsal", description="What it is for.")
+    partition: str = Field(min_length=1, description="Partition of its sites.")
+    sites: tuple[int, ...] = Field(min_length=1, description="Numbers of its sites, ascending.")
+    repeats: int = Field(ge=1, description="Campaigns per site and condition.")
+    feedback: tuple[str, ...] = Field(min_length=1, description="Feedback conditions.")
+    methods: tuple[MethodInfo, ...] = Field(min_length=1, description="Methods, in their order.")
+    readers: tuple[ReaderInfo, ...] = Field(default=(), description="Readers, in their order.")
+    baseline: str = Field(description="Method that the others are compared with.")
+    reference: str = Field(description="Method without experiments for gains.")
+    common: str | None = Field(default=None, description="Method with the best single policy.")
+    knowledge: tuple[KnowledgePair, ...] = Field(
+        default=(), description="Comparisons of knowledge."
+    )
+    example_method: str = Field(description="Method whose first campaign is drawn.")
+    timeline_methods: tuple[str, ...] = Field(
+        default=(), description="Methods whose first campaigns are drawn side by side."
+    )
+    weather: str = Field(default="synthetic", description="Source of weather years.")
+    marks: tuple[str, ...] = Field(
+        default=(), description="Words that every figure and table must bear, such as `DRAFT`."
+    )
+    families: tuple[FamilyPlan, ...] = Field(
+        default=PAPER_FAMILIES, min_length=1, description="Families of tests."
+    )
+    base_seed: int = Field(default=20261004, ge=0, description="Seed of flips and resamples.")
+    sesoi_eur_m2: float = Field(default=2.0, gt=0, description="Smallest effect of interest.")
+    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="Level of the tests.")
+    flips: int = Field(default=100_000, ge=1, description="Random sign patterns of a test.")
+    resamples: int = Field(default=10_000, ge=1, description="Bootstrap samples of an interval.")
+    repeat_rule: RepeatRule = Field(
+        default=RepeatRule.COMPLETE, description="Which repeats make a site's mean."
+    )
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        names = [item.name for item in self.methods]
+        wanted = [self.baseline, self.reference, self.example_method, *self.timeline_methods]
+        wanted += [name for pair in self.knowledge for name in (pair.given, pair.without)]
+        wanted += [] if self.common is None else [self.common]
+        unknown = sorted(set(wanted) - set(names))
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is not among the methods {', '.join(names)}")
+        for what, listed in (("methods", names), ("readers", [item.name for item in self.readers])):
+            if len(set(listed)) != len(listed):
+                raise ValueError(f"{what} are listed twice")
+        asked = [question for family in self.families for question in family.questions]
+        if len(set(asked)) != len(asked):
+            raise ValueError("a question stands in two families")
+        return self
+
+    def method(self, name: str) -> MethodInfo:
+        """One method.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        return {item.name: item for item in self.methods}[name]
+
+    def main_cell(self, name: str) -> CellKey:
+        """Method and feedback of its main result: full feedback, or none without campaigns."""
+        return name, FULL if self.method(name).experiments else NO_FEEDBACK
+
+    def cells(self) -> tuple[CellKey, ...]:
+        """Every method under every condition that it has, in their order."""
+        return tuple(
+            (item.name, mode)
+            for item in self.methods
+            for mode in (self.feedback if item.experiments else (NO_FEEDBACK,))
+        )
+
+    @property
+    def source_feedback(self) -> str:
+        """Condition of the campaigns whose evidence is given to readers: the first one."""
+        return self.feedback[0]
+
+    @property
+    def experimenting(self) -> tuple[MethodInfo, ...]:
+        """Methods that run campaigns."""
+        return tuple(item for item in self.methods if item.experiments)
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisInputs:
+    """A finished study.
+
+    Attributes:
+        study: its description.
+        scores: one row a recommendation, year and planting
+            (:data:`slowlab.evaluation.score.SCORE_SCHEMA`).
+        sites: one row a recommendation (:data:`slowlab.evaluation.score.SITE_SCHEMA`).
+        campaigns: one row a campaign; this, ``crops`` and ``reads`` as in
+            ``slowlab.stages.campaign_table``.
+        crops: one row a crop.
+        reads: one row a read.
+        contract: rules of the task.
+        distribution: what is random about a site.
+        readings: scores of readers' recommendations, in the form of ``scores``; None without.
+        hashes: SHA-256 of the inputs, by name.
+        lock: identity of the preregistration's lock; None where there is none.
+    """
+
+    study: StudyDescription
+    scores: pd.DataFrame
+    sites: pd.DataFrame
+    campaigns: pd.DataFrame
+    crops: pd.DataFrame
+    reads: pd.DataFrame
+    contract: Contract
+    distribution: SiteDistribution
+    readings: pd.DataFrame | None = None
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    lock: str | None = None
+
+    @property
+    def design(self) -> ScoreDesign:
+        """What a complete table of scores holds."""
+        study = self.study
+        repeats = {
+            (name, mode): 1 if mode == NO_FEEDBACK else study.repeats
+            for name, mode in study.cells()
+        }
+        return ScoreDesign(
+            years=self.distribution.evaluation_years,
+            plantings=len(self.contract.evaluation.plantings),
+            sites=study.sites,
+            repeats=repeats,
+        )
+
+    @property
+    def own_scores(self) -> pd.DataFrame:
+        """Scores of the study's methods on its sites; everything else is left out."""
+        scores, study = self.scores, self.study
+        named = pd.MultiIndex.from_frame(scores[["method", "feedback"]]).isin(study.cells())
+        return scores[named & scores["site"].isin(study.sites)].reset_index(drop=True)

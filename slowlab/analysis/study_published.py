@@ -1,0 +1,72 @@
+"""Published numbers in the form in which they stand beside our own. Cite the paper with them.
+
+They are shown for the original task only, because under other rules they answer another question.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slowlab.analysis.published import (
+    Version,
+    load_published,
+    primary_tests,
+    secondary_tests,
+)
+from slowlab.analysis.published_schema import Estimate
+from slowlab.analysis.study_inputs import StudyDescription
+from slowlab.world.contract import Contract
+
+ORIGINAL_CONTRACT = "slowlab-task-contract-v8"
+METHODS = {"prior_bo": "baseline", "fixed_reference": "fixed_reference"}
+"""Published names of methods that are registered here."""
+READERS = {"gp": "gp_reader"}
+"""Published names of readers that are registered here."""
+
+
+def comparable(contract: Contract) -> bool:
+    """Whether published numbers may stand beside those of a study under this contract."""
+    return contract.id == ORIGINAL_CONTRACT
+
+
+def published_test(name: str | None) -> dict[str, Any] | None:
+    """A published test of the corrected analysis; None where there is none of that name."""
+    tests = {**primary_tests(Version.CORRECTED), **secondary_tests(Version.CORRECTED)}
+    return published_estimate(tests.get(name or ""))
+
+
+def published_estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+    """An estimate as plain data; its p-value is that of its own published family."""
+    if estimate is None:
+        return None
+    joint = estimate.p_bh_joint17
+    return {
+        "n_sites": estimate.n,
+        "estimate": estimate.mean,
+        "ci_low": estimate.ci95_bca[0],
+        "ci_high": estimate.ci95_bca[1],
+        "p_adjusted": estimate.p_adjusted if joint is None else joint,
+    }
+
+
+def published_mean(study: StudyDescription, method: str, feedback: str) -> float | None:
+    """Published mean score of a method under a condition, EUR/m2."""
+    values = load_published().table2_mean_scores.corrected.values
+    return values.get(study.method(method).published or "", {}).get(feedback)
+
+
+def published_resources(
+    study: StudyDescription, method: str, feedback: str
+) -> dict[str, float] | None:
+    """Published heat, light (kWh/m2) and CO2 (kg/m2) per crop in scoring runs."""
+    name = study.method(method).published
+    block = load_published().resources_per_crop
+    values = block["corrected"]["values"]  # type: ignore[index, call-overload]
+    row = values.get(name if feedback == "none" else f"{name}_{feedback}")
+    return None if row is None else dict(zip(block["columns"], row, strict=True))
+
+
+def published_swap(reader: str | None, source: str | None) -> dict[str, Any] | None:
+    """Published gain of a reader over one source."""
+    swaps = load_published().e3_reader_swap.corrected.by_source
+    return published_estimate(swaps.get(reader or "", {}).get(source or ""))

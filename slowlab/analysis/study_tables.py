@@ -1,0 +1,329 @@
+"""Tables of a study, made from its numbers alone, as CSV and as Markdown.
+
+Cells are text, rounded for reading; the exact numbers stand in the numbers themselves. An empty
+cell means that there is no such number, never zero. A table of a study that bears marks has a last
+column with them, so that they stay with the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from slowlab.io import atomic_write_text
+
+type Numbers = Mapping[str, Any]
+type Row = dict[str, str]
+
+FEEDBACK_WORDS = {
+    "full": "full",
+    "endpoint": "endpoint",
+    "none": "no campaign",
+    "delayed": "delayed",
+    "shuffled": "shuffled",
+}
+
+TITLES = {
+    "table2": "Mean scores, EUR per m2 of floor and crop, by method and feedback",
+    "table3": "All tests: estimate, interval, p-values, verdict against the smallest effect",
+    "table5": "The environment and how well each part of it is supported",
+    "gains": "Gain of each method over the reference without experiments, EUR/m2",
+    "by_year": "Scores and differences by scoring year, EUR/m2",
+    "readers": "Gain of each reader over the method that collected the evidence, EUR/m2",
+    "resources": "Heat, light, CO2 and harvest per crop in scoring runs",
+    "diagnostics": "What campaigns did with what they could see",
+    "campaigns": "Campaigns: planned, finished, missing, fallbacks",
+}
+"""Title of each table, by name."""
+
+
+def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
+    """All tables by name, see :data:`TITLES`.
+
+    Args:
+        numbers: what :func:`slowlab.analysis.study_numbers.build_numbers` makes.
+    """
+    return {name: table(name, numbers) for name in TITLES}
+
+
+def table(name: str, numbers: Numbers) -> pd.DataFrame:
+    """One table.
+
+    Raises:
+        KeyError: there is no table of that name.
+    """
+    makers: dict[str, Callable[[Numbers], list[Row]]] = {
+        "table2": _mean_rows,
+        "table3": _test_rows,
+        "table5": lambda found: [dict(row) for row in found["environment"]],
+        "gains": _gain_rows,
+        "by_year": _year_rows,
+        "readers": _reader_rows,
+        "resources": _resource_rows,
+        "diagnostics": _diagnostic_rows,
+        "campaigns": _campaign_rows,
+    }
+    rows = makers[name](numbers)
+    columns = list(dict.fromkeys(key for row in rows for key in row)) or ["no_rows"]
+    frame = pd.DataFrame(rows, columns=columns, dtype="str").fillna("")
+    if numbers["study"]["marks"]:
+        frame["mark"] = mark_text(numbers)
+    return frame
+
+
+def mark_text(numbers: Numbers) -> str:
+    """The marks of a study as they are shown, empty where it has none."""
+    return " \N{MIDDLE DOT} ".join(numbers["study"]["marks"])
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """A table as CSV with LF line ends."""
+    return frame.to_csv(index=False, lineterminator="\n")
+
+
+def markdown_text(name: str, frame: pd.DataFrame) -> str:
+    """A table as Markdown with its title."""
+    head = [f"# {TITLES[name]}", ""]
+    rows = [list(frame.columns), ["---"] * len(frame.columns), *frame.to_numpy().tolist()]
+    lines = [
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
+    ]
+    return "\n".join([*head, *lines, ""])
+
+
+def write_table(name: str, numbers: Numbers, csv: str | Path, markdown: str | Path) -> None:
+    """Write one table in both forms.
+
+    Raises:
+        KeyError: there is no table of that name.
+        OSError: a file cannot be written.
+    """
+    frame = table(name, numbers)
+    atomic_write_text(csv, csv_text(frame))
+    atomic_write_text(markdown, markdown_text(name, frame))
+
+
+def two_decimals(value: float | None) -> str:
+    """A number with two decimals and no minus before zero; empty where there is none."""
+    if value is None:
+        return ""
+    text = f"{value:.2f}"
+    return "0.00" if text == "-0.00" else text
+
+
+def p_text(value: float | None) -> str:
+    """A p-value with three decimals below 0.1, else two; ``<0.001`` below that."""
+    if value is None:
+        return ""
+    if value < 0.001:
+        return "<0.001"
+    return f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def labels(numbers: Numbers) -> dict[str, str]:
+    """Names of methods in figures and tables, with what must be known of them."""
+    return {
+        item["name"]: item["label"] + (" (stand-in)" if item["stand_in"] else "")
+        for item in numbers["methods"]
+    }
+
+
+def _mean_rows(numbers: Numbers) -> list[Row]:
+    """Method by condition; the published mean beside ours where there is one."""
+    modes = [*numbers["study"]["feedback"], "none"]
+    names, shown = labels(numbers), numbers["study"]["published_shown"]
+    rows = []
+    for method, cells in numbers["means"].items():
+        row = {"method": names[method]}
+        for mode in modes:
+            cell, word = cells.get(mode, {}), FEEDBACK_WORDS[mode].replace(" ", "_")
+            row[word] = two_decimals(cell.get("mean"))
+            row[f"{word}_se"] = two_decimals(cell.get("se"))
+            row[f"{word}_sites"] = str(cell["n_sites"]) if cell else ""
+            row[f"{word}_missing"] = str(sum(cell["missing"].values())) if cell else ""
+            if shown:
+                row[f"{word}_published"] = two_decimals(cell.get("published"))
+        rows.append(row)
+    return rows
+
+
+def _estimate(test: Mapping[str, Any]) -> Row:
+    """Estimate and interval of ours and of the published study."""
+    published = test.get("published") or {}
+    return {
+        "estimate": two_decimals(test["estimate"]),
+        "ci_low": two_decimals(test["ci_low"]),
+        "ci_high": two_decimals(test["ci_high"]),
+        "published": two_decimals(published.get("estimate")),
+        "published_low": two_decimals(published.get("ci_low")),
+        "published_high": two_decimals(published.get("ci_high")),
+    }
+
+
+def _test_rows(numbers: Numbers) -> list[Row]:
+    return [
+        {
+            "family": test["family"],
+            "test": name,
+            "difference": test["label"],
+            "sites": str(test["n_sites"]),
+            "excluded": test["excluded"],
+            **_estimate(test),
+            "interval": test["ci_kind"],
+            "p": p_text(test["p"]),
+            "p_adjusted": p_text(test["p_adjusted"]),
+            "adjustment": f"{test['adjustment']}, {test['family_size']} tests",
+            "published_p_adjusted": p_text((test["published"] or {}).get("p_adjusted")),
+            "verdict": test["verdict"],
+            "p_equivalent_adjusted": p_text(test["p_equivalent_adjusted"]),
+            "minimum_detectable": two_decimals(test["minimum_detectable"]),
+            "status": test["status"],
+            "reason": test["reason"],
+        }
+        for name, test in numbers["tests"].items()
+    ]
+
+
+def _gain_rows(numbers: Numbers) -> list[Row]:
+    """Gains over the reference, with the share of what the best single policy gains."""
+    names, common = labels(numbers), numbers["common_gain"] or {"methods": {}}
+    rows = []
+    for test in numbers["tests"].values():
+        if test["question"] != "gain":
+            continue
+        share = common["methods"].get(test["subject"], {})
+        rows.append(
+            {
+                "method": names[test["subject"]],
+                "sites": str(test["n_sites"]),
+                "excluded": test["excluded"],
+                **_estimate(test),
+                "p_adjusted": p_text(test["p_adjusted"]),
+                "verdict": test["verdict"],
+                "share_of_common_gain": two_decimals(share.get("share")),
+                "share_low": two_decimals(share.get("low")),
+                "share_high": two_decimals(share.get("high")),
+            }
+        )
+    return rows
+
+
+def _year_rows(numbers: Numbers) -> list[Row]:
+    """Scores by method and condition, then differences, one column a year."""
+    names = labels(numbers)
+    listed = [
+        ("score", f"{names[method]}, {FEEDBACK_WORDS[mode]}", years)
+        for method, modes in numbers["scores_by_year"].items()
+        for mode, years in modes.items()
+    ]
+    listed += [
+        ("difference", test["label"], test["by_year"])
+        for test in numbers["tests"].values()
+        if test["by_year"]
+    ]
+    every = sorted({item["year"] for _, _, years in listed for item in years})
+    rows = []
+    for kind, what, years in listed:
+        known = {item["year"]: item for item in years}
+        row = {"kind": kind, "what": what}
+        for year in every:
+            found = known.get(year, {"mean": None, "n_sites": 0})
+            row[year] = two_decimals(found["mean"])
+            row[f"{year}_sites"] = str(found["n_sites"])
+        rows.append(row)
+    return rows
+
+
+def _reader_rows(numbers: Numbers) -> list[Row]:
+    """Gains by reader and source, then pooled over sources without identity cells."""
+    names = labels(numbers)
+    rows = [
+        {
+            "reader": numbers["readers"]["labels"][item["reader"]],
+            "source": names[item["source"]],
+            "identity": "yes" if item["identity"] else "no",
+            "sites": str(item["n_sites"]),
+            **_estimate(item),
+            "p_adjusted": "",
+            "verdict": "",
+        }
+        for item in numbers["readers"]["swaps"]
+    ]
+    rows += [
+        {
+            "reader": numbers["readers"]["labels"][test["subject"]],
+            "source": "pooled",
+            "identity": "left out",
+            "sites": str(test["n_sites"]),
+            **_estimate(test),
+            "p_adjusted": p_text(test["p_adjusted"]),
+            "verdict": test["verdict"],
+        }
+        for test in numbers["tests"].values()
+        if test["question"] == "reader"
+    ]
+    return rows
+
+
+def _resource_rows(numbers: Numbers) -> list[Row]:
+    names = labels(numbers)
+    rows = []
+    for method, modes in numbers["resources"].items():
+        for mode, cell in modes.items():
+            published = cell["published"] or {}
+            row = {"method": names[method], "feedback": FEEDBACK_WORDS[mode]}
+            row["sites"] = str(cell["n_sites"])
+            for name in ("heat_kwh_m2", "light_kwh_m2", "co2_kg_m2", "harvest_kg_m2"):
+                row[name] = two_decimals(cell[name])
+                row[f"{name}_published"] = two_decimals(published.get(name))
+            rows.append(row)
+    return rows
+
+
+def _diagnostic_rows(numbers: Numbers) -> list[Row]:
+    """Counts by method and condition; comparisons of conditions stand in the first row."""
+    names = labels(numbers)
+    rows = []
+    for method, found in numbers["diagnostics"]["methods"].items():
+        for place, (mode, facts) in enumerate(found["conditions"].items()):
+            means = facts["mean_per_campaign"]
+            pairs = (found["full_and_endpoint"] or {}) if place == 0 else {}
+            rows.append(
+                {
+                    "method": names[method],
+                    "feedback": FEEDBACK_WORDS[mode],
+                    **{key: str(facts[key]) for key in facts if key != "mean_per_campaign"},
+                    **{f"mean_{key}": two_decimals(means[key]) for key in means},
+                    **_pair_cells(pairs),
+                }
+            )
+    return rows
+
+
+def _pair_cells(pairs: Mapping[str, Any]) -> Row:
+    whole: Sequence[str] = ("pairs", "same_later_schedule", "identical_recommendation")
+    return {
+        **{key: str(pairs.get(key, "")) for key in whole},
+        "mean_recommendation_distance": two_decimals(pairs.get("mean_recommendation_distance")),
+    }
+
+
+def _campaign_rows(numbers: Numbers) -> list[Row]:
+    names = labels(numbers)
+    return [
+        {
+            "method": names[row["method"]],
+            "feedback": FEEDBACK_WORDS[row["feedback"]],
+            **{key: str(row[key]) for key in ("planned", "finished", "missing")},
+            "endings": _counts(row["endings"]),
+            "fallbacks": _counts(row["fallbacks"]),
+        }
+        for row in numbers["campaigns"]["rows"]
+    ]
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in counts.items())

@@ -1,0 +1,1 @@
+"""The development stage: what is fitted and chosen on public sites before a study is locked."""

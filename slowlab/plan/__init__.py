@@ -1,0 +1,1 @@
+"""From a study's configuration to its work items, shards and paths; nothing is run here."""

@@ -1,0 +1,103 @@
+"""How much work a study is, and how long it will take.
+
+Seconds come from the study's own earlier jobs where there are any (Snakemake's timing files), else
+from the rates below, which one run of a study of the paper's size gave on one core of an AMD EPYC
+processor. They are expectations for a person who waits; no result depends on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowlab.plan.items import CampaignItem, Shard, campaign_items, conditions, shards
+from slowlab.plan.study import NO_FEEDBACK, StudyConfig
+
+LANES = 64
+"""Compartments that are stepped together; a batch that is not full costs as much."""
+LANE_DAYS_PER_S = 3_400.0
+START_S = 4.0
+"""Start of a job with the compiled step."""
+
+
+@dataclass(frozen=True)
+class JobEstimate:
+    """One job that steps greenhouses.
+
+    Attributes:
+        name: as its timing file is called, without suffix.
+        campaigns: campaigns, or recommendations to score.
+        lane_days: compartment-days.
+        seconds: expected time on one core.
+        measured: whether an earlier run of this very job gave the time.
+    """
+
+    name: str
+    campaigns: int
+    lane_days: int
+    seconds: float
+    measured: bool = False
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """What a campaign and a scoring run cost.
+
+    Attributes:
+        days: length of both.
+        compartments: of a facility.
+        evaluation_years: years in which a recommendation is scored.
+    """
+
+    days: int = 365
+    compartments: int = 4
+    evaluation_years: int = 3
+
+
+def campaign_job(item: CampaignItem, calendar: Calendar) -> JobEstimate:
+    """What one campaign job costs."""
+    name = f"{item.method}.{item.feedback}.{item.repeat}.{item.shard.name}"
+    count = len(item.shard.sites)
+    if item.feedback == NO_FEEDBACK:
+        return JobEstimate(name, 0, 0, START_S)
+    return _job(name, count, count * calendar.compartments, calendar.days)
+
+
+def scoring_job(study: StudyConfig, method: str, shard: Shard, calendar: Calendar) -> JobEstimate:
+    """What scoring one method on one shard costs at most: equal recommendations run once."""
+    count = len(shard.sites) * len(conditions(study, study.entry(method)))
+    lanes = count * calendar.compartments * calendar.evaluation_years
+    return _job(f"{method}.{shard.name}", count, lanes, calendar.days)
+
+
+def estimates(study: StudyConfig, calendar: Calendar) -> dict[str, list[JobEstimate]]:
+    """All jobs of a study that step greenhouses, by rule."""
+    return {
+        "run_campaigns": [campaign_job(item, calendar) for item in campaign_items(study)],
+        "score_method": [
+            scoring_job(study, entry.name, shard, calendar)
+            for entry in study.methods
+            for shard in shards(study)
+        ],
+    }
+
+
+def with_timings(jobs: Iterable[JobEstimate], folder: Path) -> list[JobEstimate]:
+    """The same jobs with the seconds that they took before, where a timing file says so."""
+    return [_measured(job, folder / f"{job.name}.tsv") for job in jobs]
+
+
+def _job(name: str, campaigns: int, lanes: int, days: int) -> JobEstimate:
+    stepped = math.ceil(lanes / LANES) * LANES * days
+    return JobEstimate(name, campaigns, lanes * days, START_S + stepped / LANE_DAYS_PER_S)
+
+
+def _measured(job: JobEstimate, path: Path) -> JobEstimate:
+    try:
+        header, first = path.read_text(encoding="utf-8").splitlines()[:2]
+        seconds = float(dict(zip(header.split("\t"), first.split("\t"), strict=True))["s"])
+    except (OSError, ValueError, KeyError):
+        return job
+    return JobEstimate(job.name, job.campaigns, job.lane_days, seconds, measured=True)

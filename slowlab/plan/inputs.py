@@ -1,0 +1,88 @@
+"""What the rules of the workflow take as inputs and parameters, made from a study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from slowlab.canonical import canonical_json
+from slowlab.config import CONFIG_ROOT, validate_config
+from slowlab.methods._registry import method_class, method_source
+from slowlab.plan.fingerprint import PACKAGE, code_sha256
+from slowlab.plan.study import MethodEntry, Setting, StudyConfig
+from slowlab.readers._registry import reader_class
+
+CAMPAIGN_STAGE = "slowlab.stages.campaign_files"
+_TOOL_ARTIFACTS = ("predictor",)  # behind the tools that every campaign may use
+
+
+def setting_json(study: StudyConfig) -> str:
+    """The study's setting as canonical JSON, for a parameter of a rule."""
+    return canonical_json(study.setting.model_dump(mode="json"))
+
+
+def parse_setting(text: str) -> Setting:
+    """Read what :func:`setting_json` wrote."""
+    return validate_config(json.loads(text), Setting, "setting")
+
+
+def parse_entry(text: str) -> MethodEntry:
+    """Read a method entry from JSON."""
+    return validate_config(json.loads(text), MethodEntry, "entry")
+
+
+def sites_of_shard(name: str) -> tuple[int, ...]:
+    """Sites of a shard from its name, as ``sites-000-047``."""
+    _, first, last = name.split("-")
+    return tuple(range(int(first), int(last) + 1))
+
+
+def setting_files(study: StudyConfig, root: Path = CONFIG_ROOT) -> list[str]:
+    """Configuration files behind a study's setting, from the working folder where possible."""
+    names = {
+        "contracts": study.contract,
+        "sites": study.distribution,
+        "sensors": study.sensors,
+        "partitions": study.partitions,
+    }
+    return [_shown(root / folder / f"{name}.yaml") for folder, name in names.items()]
+
+
+def method_code(study: StudyConfig, name: str) -> str:
+    """Hash of all that decides what a method does beside its settings: code and artifacts.
+
+    Raises:
+        MethodError: no such method.
+        OSError: a file cannot be read.
+    """
+    entry = study.entry(name)
+    artifacts = CONFIG_ROOT / "artifacts" / study.artifacts
+    if entry.command is not None:
+        programs = [Path(part) for part in entry.command if Path(part).is_file()]
+        used = [artifacts / f"{artifact}.json" for artifact in _TOOL_ARTIFACTS]
+        return code_sha256([CAMPAIGN_STAGE, "slowlab.methods._external"], [*programs, *used])
+    kind, source = method_class(entry.registered_name), method_source(entry.registered_name)
+    names = {*kind.uses_artifacts, *(_TOOL_ARTIFACTS if kind.experiments else ())}
+    used = [artifacts / f"{artifact}.json" for artifact in names]
+    if PACKAGE in source.resolve().parents:
+        return code_sha256([CAMPAIGN_STAGE, kind.__module__], used)
+    return code_sha256([CAMPAIGN_STAGE], [source, *used])
+
+
+def reader_code(study: StudyConfig, name: str) -> str:
+    """Hash of all that decides what a reader recommends: code and artifacts.
+
+    Raises:
+        ReaderError: no such reader.
+        OSError: a file cannot be read.
+    """
+    kind = reader_class(name)
+    folder = CONFIG_ROOT / "artifacts" / study.artifacts
+    used = [folder / f"{artifact}.json" for artifact in kind.uses_artifacts]
+    return code_sha256(["slowlab.stages.readers", kind.__module__], used)
+
+
+def _shown(path: Path) -> str:
+    """A path from the working folder, where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,227 @@
+"""A study file: which sites, methods, conditions and readers make a study, and how it is read.
+
+One file is one study; ``config/config.yaml`` is the quick one, ``config/paper.yaml`` has the size
+of the paper's. Nothing about a study is written anywhere else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from slowlab.config import ConfigModel, load_config
+from slowlab.seeds import SeedKey
+
+NAME = r"^[a-z][a-z0-9_]{0,47}$"
+"""Names of methods and readers: they stand in paths and tables."""
+NO_FEEDBACK = "none"
+"""The feedback condition of a method that runs no campaign."""
+
+FeedbackName = Literal["full", "endpoint", "delayed", "shuffled"]
+
+
+def _entry(item: object) -> object:
+    """A bare name stands for a method with its default settings."""
+    return {"name": item} if isinstance(item, str) else item
+
+
+class MethodEntry(ConfigModel):
+    """One method of a study: a name alone, or a name with what differs from the defaults."""
+
+    name: str = Field(pattern=NAME, description="Name in paths, tables and seeds; unique.")
+    method: str | None = Field(
+        default=None, description="Registered method behind it; null where it is the name."
+    )
+    command: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Program that plays instead, see docs/add-a-method.md; null for a method.",
+    )
+    time_limit_s: float = Field(
+        default=60.0, gt=0, le=86_400, description="Longest thinking time of a command, s."
+    )
+    label: str | None = Field(
+        default=None, min_length=1, max_length=40, description="Name in figures; null: the name."
+    )
+    settings: dict[str, Any] = Field(default={}, description="Settings of the method, by name.")
+    stand_in: bool = Field(
+        default=False, description="Whether it stands in for something else; marked everywhere."
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if self.command is not None and (self.method is not None or self.settings):
+            raise ValueError("a command has neither method nor settings")
+        return self
+
+    @property
+    def registered_name(self) -> str:
+        """The registered method behind the entry."""
+        return self.method or self.name
+
+    @property
+    def shown(self) -> str:
+        """The name in figures."""
+        return self.label or self.name.replace("_", " ")
+
+
+class KnowledgePair(ConfigModel):
+    """Two methods that differ in one piece of knowledge that they are given."""
+
+    name: str = Field(pattern=NAME, description="Name of the comparison, unique.")
+    given: str = Field(pattern=NAME, description="Method that is given the knowledge.")
+    without: str = Field(pattern=NAME, description="The same method without it.")
+
+
+class AnalysisSettings(ConfigModel):
+    """How the scores are compared and which campaigns are drawn."""
+
+    baseline: str = Field(pattern=NAME, description="Method that the others are compared with.")
+    reference: str = Field(
+        pattern=NAME, description="Method without experiments against which gains are counted."
+    )
+    common: str | None = Field(
+        default=None, description="Method that recommends the best single policy; null for none."
+    )
+    sesoi_eur_m2: float = Field(
+        default=2.0, gt=0, description="Smallest effect size of interest, EUR/m2."
+    )
+    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="Level of the tests.")
+    base_seed: int = Field(
+        default=20261004, ge=0, description="Seed of sign flips and bootstrap samples."
+    )
+    flips: int = Field(default=100_000, ge=100, description="Random sign patterns of a test.")
+    resamples: int = Field(default=10_000, ge=100, description="Bootstrap samples.")
+    example_method: str = Field(
+        pattern=NAME, description="Method whose first campaign is drawn in figure 1."
+    )
+    timeline_methods: tuple[str, ...] = Field(
+        min_length=1, max_length=4, description="Methods whose first campaigns are drawn."
+    )
+    knowledge: tuple[KnowledgePair, ...] = Field(
+        default=(), description="Comparisons of what methods are told."
+    )
+
+
+class Setting(ConfigModel):
+    """What every campaign and evaluation of a study shares, whatever its methods and size."""
+
+    study: str = Field(
+        pattern=r"^[a-z][a-z0-9-]{0,31}$", description="Name: its results lie in results/<name>/."
+    )
+    contract: str = Field(default="v8", description="File in contracts/, without .yaml.")
+    distribution: str = Field(default="v1", description="File in sites/, without .yaml.")
+    sensors: str = Field(default="v0", description="File in sensors/, without .yaml.")
+    partitions: str = Field(default="v1", description="File in partitions/, without .yaml.")
+    artifacts: str = Field(default="v8", description="Folder in artifacts/.")
+    weather: Literal["synthetic", "cabauw"] = Field(
+        default="synthetic", description="Source of weather years."
+    )
+    weather_folder: str | None = Field(
+        default=None, description="Folder of measured years; needed by cabauw only."
+    )
+    partition: str = Field(description="Partition in the partitions file.")
+    method_folders: tuple[str, ...] = Field(
+        default=(), description="Further folders of methods, from the working folder."
+    )
+
+    @model_validator(mode="after")
+    def _folder_for_measured_years(self) -> Self:
+        if (self.weather == "cabauw") != (self.weather_folder is not None):
+            raise ValueError("weather_folder belongs to weather: cabauw, and only to it")
+        return self
+
+
+class StudyConfig(Setting):
+    """A study."""
+
+    purpose: Literal["rehearsal", "development", "confirmatory"] = Field(
+        default="rehearsal", description="What it is for; all but confirmatory are marked."
+    )
+    sites: int = Field(ge=1, le=1000, description="Sites, taken in order without skipping.")
+    first_site: int = Field(default=0, ge=0, description="Number of the first site.")
+    feedback: tuple[FeedbackName, ...] = Field(
+        default=("full", "endpoint"), min_length=1, description="Feedback conditions."
+    )
+    repeats: int = Field(default=2, ge=1, le=100, description="Campaigns per site and condition.")
+    sites_per_shard: int = Field(
+        default=48, ge=1, le=1000, description="Sites that one job runs together; no result."
+    )
+    methods: tuple[Annotated[MethodEntry, BeforeValidator(_entry)], ...] = Field(
+        min_length=1, description="Methods, by name or with settings."
+    )
+    readers: tuple[str, ...] = Field(default=(), description="Readers of finished campaigns.")
+    reader_sites: int | None = Field(
+        default=None,
+        ge=1,
+        description="Sites whose campaigns are read, drawn without replacement; null for all.",
+    )
+    analysis: AnalysisSettings = Field(description="How the scores are compared.")
+
+    @model_validator(mode="after")
+    def _names_are_sound(self) -> Self:
+        names = [entry.name for entry in self.methods]
+        for what, listed in (
+            ("methods", names),
+            ("readers", list(self.readers)),
+            ("feedback", list(self.feedback)),
+        ):
+            twice = sorted({name for name in listed if listed.count(name) > 1})
+            if twice:
+                raise ValueError(f"{what}: {', '.join(twice)} is listed twice")
+        for key, name in _named_methods(self.analysis):
+            if name not in names:
+                raise ValueError(
+                    f"analysis.{key}: {name!r} is not among the methods {', '.join(names)}"
+                )
+        if self.reader_sites is not None and self.reader_sites > self.sites:
+            raise ValueError(f"reader_sites: at most as many as sites, {self.sites}")
+        return self
+
+    @property
+    def setting(self) -> Setting:
+        """What all jobs share; it does not change when a method is added or removed."""
+        return Setting(**{name: getattr(self, name) for name in Setting.model_fields})
+
+    @property
+    def site_numbers(self) -> tuple[int, ...]:
+        """Numbers of the sites, in order."""
+        return tuple(range(self.first_site, self.first_site + self.sites))
+
+    @property
+    def packet_sites(self) -> tuple[int, ...]:
+        """Numbers of the sites whose campaigns are read, ascending; the same for all sources."""
+        if self.reader_sites is None:
+            return self.site_numbers
+        key = SeedKey(self.study, self.partition, 0, "readers", 0, "sites")
+        chosen = key.generator().choice(self.site_numbers, self.reader_sites, replace=False)
+        return tuple(sorted(int(site) for site in chosen))
+
+    def entry(self, name: str) -> MethodEntry:
+        """One method of the study.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        return {entry.name: entry for entry in self.methods}[name]
+
+
+def _named_methods(analysis: AnalysisSettings) -> list[tuple[str, str]]:
+    """Every method that the analysis names, with the key that names it."""
+    keys = ("baseline", "reference", "example_method", "common")
+    named = [(key, getattr(analysis, key)) for key in keys]
+    named += [("timeline_methods", name) for name in analysis.timeline_methods]
+    named += [("knowledge", n) for pair in analysis.knowledge for n in (pair.given, pair.without)]
+    return [(key, name) for key, name in named if name is not None]
+
+
+def load_study(path: str | Path) -> StudyConfig:
+    """Read a study file.
+
+    Raises:
+        ConfigError: missing file, unknown key, wrong value; names file, line, key and what is
+            allowed.
+    """
+    return load_config(path, StudyConfig)

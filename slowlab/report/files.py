@@ -1,0 +1,49 @@
+"""The report as a file, beside the data that it links to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from slowlab.analysis.numbers_file import read_numbers
+from slowlab.analysis.study_tables import table
+from slowlab.io import atomic_write_text
+from slowlab.report.page import render_report
+
+
+def write_report(
+    target: Path,
+    *,
+    numbers: Path,
+    figures: Sequence[Path],
+    tables: Sequence[Path],
+    data: Sequence[Path],
+) -> Path:
+    """Write the page of a study in one step.
+
+    Args:
+        target: the page.
+        numbers: every number it shows.
+        figures: SVG files, each named after its figure.
+        tables: CSV files, each named after its table; the page links to them.
+        data: further files that the page links to.
+
+    Raises:
+        StrictJsonError, NumbersError: the numbers cannot be read.
+        OSError: a file cannot be read or written.
+    """
+    found = read_numbers(numbers)
+    linked = [numbers, *tables, *data, *(path.with_suffix(".png") for path in figures)]
+    page = render_report(
+        found,
+        figures={path.stem: path.read_text(encoding="utf-8") for path in figures},
+        tables={path.stem: table(path.stem, found) for path in tables},
+        links={path.name: _address(path, target) for path in linked if path.exists()},
+    )
+    return atomic_write_text(target, page)
+
+
+def _address(path: Path, page: Path) -> str:
+    """A file as seen from the page."""
+    return Path(os.path.relpath(path, page.parent)).as_posix()

@@ -1,0 +1,97 @@
+"""The report: one self-contained HTML page with inline figures, tables and links to the data.
+
+It loads nothing from anywhere. Everything in it comes from the numbers, figures and tables that it
+is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from slowlab.analysis.answer import QUESTION, answer
+from slowlab.analysis.study_tables import TITLES as TABLE_TITLES
+from slowlab.analysis.study_tables import mark_text
+from slowlab.plots.study_figures import TITLES as FIGURE_TITLES
+
+TEMPLATE = "page.html.j2"
+_SVG_START = re.compile(r"<svg.*", re.DOTALL)
+_SVG_ID = re.compile(r'(\bid="|url\(#|href="#)')
+_SIZE = re.compile(r'<svg([^>]*?)\swidth="[^"]*"\sheight="[^"]*"')
+
+
+def render_report(
+    numbers: Mapping[str, Any],
+    figures: Mapping[str, str | bytes],
+    tables: Mapping[str, pd.DataFrame],
+    links: Mapping[str, str] | None = None,
+) -> str:
+    """The page.
+
+    Args:
+        numbers: the study's numbers.
+        figures: SVG by name of the figure, see ``slowlab.plots.study_figures.TITLES``; a figure
+            that is not there is said to be missing.
+        tables: tables by name, see ``slowlab.analysis.study_tables.TITLES``; as for figures.
+        links: addresses of data files, relative to the page, by what they are.
+
+    Returns:
+        HTML; equal arguments give equal text.
+
+    Raises:
+        ValueError: a figure that is no SVG.
+    """
+    page = _template().render(
+        numbers=numbers,
+        study=numbers["study"],
+        mark=mark_text(numbers),
+        question=QUESTION,
+        answer=answer(numbers),
+        figures=[
+            {"name": name, "title": title, "svg": _inline(name, figures.get(name))}
+            for name, title in FIGURE_TITLES.items()
+        ],
+        tables=[
+            {"name": name, "title": title, "rows": _cells(tables.get(name))}
+            for name, title in TABLE_TITLES.items()
+        ],
+        links=dict(links or {}),
+    )
+    return page.rstrip() + "\n"
+
+
+@cache
+def _template() -> Any:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    text = (files("slowlab.report") / TEMPLATE).read_text(encoding="utf-8")
+    return environment.from_string(text)
+
+
+def _inline(name: str, svg: str | bytes | None) -> Markup | None:
+    """An SVG that can stand beside others in a page: no prolog, its own names, its size by CSS."""
+    if svg is None:
+        return None
+    text = svg.decode("utf-8") if isinstance(svg, bytes) else svg
+    found = _SVG_START.search(text)
+    if found is None:
+        raise ValueError(f"{name} is no SVG")
+    text = _SVG_ID.sub(rf"\g<1>{name}-", found.group())
+    label = f' role="img" aria-label="{FIGURE_TITLES[name]}"'
+    return Markup(_SIZE.sub(rf"<svg\1{label}", text, count=1))
+
+
+def _cells(frame: pd.DataFrame | None) -> list[list[str]] | None:
+    """Header and rows as text, without the column of marks, which the page bears itself."""
+    if frame is None:
+        return None
+    shown = frame.drop(columns="mark", errors="ignore")
+    return [list(map(str, shown.columns)), *shown.astype("str").to_numpy().tolist()]

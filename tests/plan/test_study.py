@@ -1,0 +1,108 @@
+"""Study files: what they may hold, and messages that a person can act on."""
+
+import pytest
+
+from slowlab.config import ConfigError
+from slowlab.plan.inputs import parse_setting, setting_json, sites_of_shard
+from slowlab.plan.items import StudyPaths, campaign_items, conditions, shards, source_items
+from slowlab.plan.study import load_study
+
+SMALL = """
+study: small
+partition: rehearsal
+sites: 5
+repeats: 2
+sites_per_shard: 2
+methods:
+  - fixed_reference
+  - {name: search, method: random_search, settings: {}}
+readers: []
+analysis:
+  baseline: search
+  reference: fixed_reference
+  example_method: search
+  timeline_methods: [search]
+"""
+
+
+def write(folder, text):
+    path = folder / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def study(tmp_path):
+    return load_study(write(tmp_path, SMALL))
+
+
+def test_a_bare_name_is_a_method_with_its_defaults(study):
+    assert study.entry("fixed_reference").registered_name == "fixed_reference"
+    assert study.entry("search").registered_name == "random_search"
+
+
+def test_work_items_cover_every_campaign_once(study):
+    items = campaign_items(study)
+    campaigns = [(i.method, i.feedback, i.repeat, s) for i in items for s in i.shard.sites]
+    assert len(set(campaigns)) == len(campaigns) == 5 * (1 + 2 * 2)
+    assert [shard.sites for shard in shards(study)] == [(0, 1), (2, 3), (4,)]
+    assert conditions(study, study.entry("fixed_reference")) == (("none", 0),)
+
+
+def test_paths_are_unique_and_name_their_sites(study):
+    paths = [StudyPaths("small").campaigns(item) for item in campaign_items(study)]
+    assert len(set(paths)) == len(paths)
+    for item in campaign_items(study):
+        assert sites_of_shard(item.shard.name) == item.shard.sites
+
+
+def test_all_sources_of_packets_lie_on_the_same_sites(study):
+    found = [source_items(study, shard) for shard in shards(study)]
+    assert {item.method for items in found for item in items} == {"search"}
+    assert {(item.feedback, item.repeat) for items in found for item in items} == {("full", 0)}
+
+
+def test_the_setting_does_not_depend_on_methods_or_size(study, tmp_path):
+    text = SMALL.replace("sites: 5", "sites: 48").replace(
+        "  - fixed_reference\n", "  - fixed_reference\n  - repeat_best\n"
+    )
+    other = load_study(write(tmp_path, text))
+    assert setting_json(other) == setting_json(study)
+    assert parse_setting(setting_json(study)) == study.setting
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("sites: 5", "sites: 0", ("sites", "1")),
+        ("sites: 5", "sites: 1e999", ("sites",)),
+        ("sites: 5", "sitess: 5", ("sitess", "did you mean 'sites'")),
+        ("repeats: 2", "repeats: true", ("repeats",)),
+        ("repeats: 2", "repeats: '2'", ("repeats",)),
+        ("partition: rehearsal", "partition: .nan", ("partition",)),
+        ("method: random_search", "methd: random_search", ("methods", "methd", "'method'")),
+        ("{name: search, method", "{name: fixed_reference, method", ("listed twice",)),
+        ("baseline: search", "baseline: serach", ("analysis.baseline", "'serach'", "search")),
+        ("name: search,", "name: ../search,", ("methods", "name")),
+        ("readers: []", "weather: cabauw", ("weather_folder",)),
+        ("settings: {}", "command: [a]", ("command",)),
+    ],
+)
+def test_a_bad_key_is_named_with_what_is_allowed(tmp_path, old, new, expected):
+    path = write(tmp_path, SMALL.replace(old, new))
+    with pytest.raises(ConfigError) as error:
+        load_study(path)
+    for part in (str(path), *expected):
+        assert part in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["config", "paper"])
+def test_the_studies_that_come_along_are_sound(name):
+    study = load_study(f"config/{name}.yaml")
+    assert study.partition == "rehearsal", "test sites stay unseen until there is a lock"
+    assert len(campaign_items(study)) > 20
+
+
+def test_the_paper_study_has_the_paper_size():
+    study = load_study("config/paper.yaml")
+    assert (study.sites, study.repeats, study.feedback) == (48, 2, ("full", "endpoint"))

@@ -1,0 +1,40 @@
+"""Campaigns: one generic rule. A job is a shard of sites of one method, condition and repeat."""
+
+CAMPAIGN = f"{FOLDER}/campaigns/{{method}}/{{feedback}}/repeat-{{repeat}}/{{shard}}"
+
+
+rule run_campaigns:
+    input:
+        SETTING_FILES,
+        lock=LOCK,
+        compiled=ancient(COMPILED_STEP),
+    output:
+        recommendations=f"{CAMPAIGN}/recommendations.json",
+        campaigns=f"{CAMPAIGN}/campaigns.parquet",
+        crops=f"{CAMPAIGN}/crops.parquet",
+        reads=f"{CAMPAIGN}/reads.parquet",
+        journals=directory(f"{CAMPAIGN}/journals"),
+    benchmark:
+        f"{FOLDER}/timings/campaigns/{{method}}.{{feedback}}.{{repeat}}.{{shard}}.tsv"
+    params:
+        code=lambda wildcards: method_code(STUDY, wildcards.method),
+        setting=SETTING,
+        entry=lambda wildcards: STUDY.entry(wildcards.method).model_dump_json(),
+    script:
+        "../scripts/run_campaigns.py"
+
+
+rule gather_campaigns:
+    input:
+        lambda wildcards: [
+            f"{PATHS.campaigns(item)}/{wildcards.table}.parquet"
+            for item in campaign_items(STUDY)
+        ],
+    output:
+        f"{FOLDER}/{{table}}.parquet",
+    wildcard_constraints:
+        table="campaigns|crops|reads",
+    params:
+        code=code_sha256(["slowlab.stages.gather", "slowlab.stages.campaign_table"]),
+    script:
+        "../scripts/gather_campaigns.py"

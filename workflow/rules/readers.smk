@@ -1,0 +1,81 @@
+"""Readers: packets of finished campaigns, and what every reader recommends from each of them."""
+
+
+def packet_sites(wildcards):
+    """Sites of a shard whose campaigns are read."""
+    return [s for s in SHARDS[wildcards.shard].sites if s in STUDY.packet_sites]
+
+
+def journal_folders(wildcards):
+    """Folders of journals of all sources on a shard, in the order of the sources."""
+    items = source_items(STUDY, SHARDS[wildcards.shard])
+    return [f"{PATHS.campaigns(item)}/journals" for item in items]
+
+
+rule build_packets:
+    input:
+        SETTING_FILES,
+        journals=journal_folders,
+    output:
+        f"{FOLDER}/packets/{{shard}}.json",
+    params:
+        code=code_sha256(["slowlab.stages.readers"]),
+        setting=SETTING,
+        sources=list(experimenting(STUDY)),
+        feedback=STUDY.feedback[0],
+        sites=packet_sites,
+    script:
+        "../scripts/build_packets.py"
+
+
+rule read_packets:
+    input:
+        f"{FOLDER}/packets/{{shard}}.json",
+        SETTING_FILES,
+    output:
+        f"{FOLDER}/readings/{{reader}}/{{shard}}.json",
+    benchmark:
+        f"{FOLDER}/timings/readings/{{reader}}.{{shard}}.tsv"
+    params:
+        code=lambda wildcards: reader_code(STUDY, wildcards.reader),
+        setting=SETTING,
+    script:
+        "../scripts/read_packets.py"
+
+
+rule score_reader:
+    input:
+        recommendations=f"{FOLDER}/readings/{{reader}}/{{shard}}.json",
+        lock=LOCK,
+        compiled=ancient(COMPILED_STEP),
+    output:
+        scores=f"{FOLDER}/reading_scores/{{reader}}/{{shard}}.parquet",
+        sites=f"{FOLDER}/reading_scores/{{reader}}/{{shard}}.sites.parquet",
+    benchmark:
+        f"{FOLDER}/timings/reading_scores/{{reader}}.{{shard}}.tsv"
+    params:
+        code=SCORING_CODE,
+        setting=SETTING,
+    script:
+        "../scripts/score_method.py"
+
+
+rule gather_reading_scores:
+    input:
+        [
+            f"{FOLDER}/reading_scores/{reader}/{shard.name}.parquet"
+            for reader in STUDY.readers
+            for shard in packet_shards(STUDY)
+        ],
+    output:
+        f"{FOLDER}/reading_scores.parquet",
+    params:
+        code=GATHER_CODE,
+        expected=[
+            [site, f"reader:{reader}:{source}", STUDY.feedback[0], 0]
+            for reader in STUDY.readers
+            for source in experimenting(STUDY)
+            for site in STUDY.packet_sites
+        ],
+    script:
+        "../scripts/gather_scores.py"

@@ -1,0 +1,12 @@
+"""Put the scores of all methods together; stop where one is missing."""
+
+from pathlib import Path
+
+from slowlab.evaluation.score import SCORE_SCHEMA, SITE_SCHEMA
+from slowlab.stages.gather import gather
+
+target = Path(snakemake.output[0])
+schema = SITE_SCHEMA if target.name == "site_scores.parquet" else SCORE_SCHEMA
+files = [Path(path) for path in snakemake.input]
+expected = [tuple(key) for key in snakemake.params.expected]
+gather(files, schema, target, expected)

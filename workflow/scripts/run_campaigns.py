@@ -1,0 +1,18 @@
+"""Run the campaigns of one method, condition and repeat on a shard of sites."""
+
+from pathlib import Path
+
+from slowlab.plan.inputs import parse_entry, parse_setting, sites_of_shard
+from slowlab.stages.campaign_files import make_campaigns
+from slowlab.stages.campaigns import CampaignJob
+from slowlab.stages.materials import Materials
+
+wildcards = snakemake.wildcards
+job = CampaignJob(
+    entry=parse_entry(snakemake.params.entry),
+    feedback=wildcards.feedback,
+    repeat=int(wildcards.repeat),
+    sites=sites_of_shard(wildcards.shard),
+)
+materials = Materials.load(parse_setting(snakemake.params.setting))
+make_campaigns(materials, job, Path(snakemake.output.recommendations).parent)

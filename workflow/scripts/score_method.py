@@ -1,0 +1,18 @@
+"""Score what one method, or one reader, recommends on a shard of sites."""
+
+from pathlib import Path
+
+from slowlab.plan.inputs import parse_setting
+from slowlab.stages.evaluation import score_files
+from slowlab.stages.materials import Materials
+
+parameters, output = snakemake.params, snakemake.output
+setting = parse_setting(parameters.setting)
+score_files(
+    Materials.load(setting),
+    name=" ".join(snakemake.wildcards),
+    files=[Path(path) for path in snakemake.input.recommendations],
+    runs=Path("results") / setting.study / "runs",
+    scores=Path(output.scores),
+    sites=Path(output.sites),
+)
