@@ -159,7 +159,8 @@ def _names(campaigns: pd.DataFrame) -> list[tuple[Any, ...]]:
 def _of(table: pd.DataFrame, campaigns: pd.DataFrame) -> dict[tuple[Any, ...], pd.DataFrame]:
     """Rows of each of some campaigns, by its name."""
     wanted = set(_names(campaigns))
-    return {name: part for name, part in table.groupby(_KEY, sort=True) if name in wanted}
+    near = table["method"].isin(campaigns["method"]) & table["feedback"].isin(campaigns["feedback"])
+    return {name: part for name, part in table[near].groupby(_KEY, sort=True) if name in wanted}
 
 
 def _campaign_facts(crops: pd.DataFrame, reads: pd.DataFrame, second_day: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Self
 
 import pandas as pd
@@ -212,7 +213,7 @@ class AnalysisInputs:
             repeats=repeats,
         )
 
-    @property
+    @cached_property
     def own_scores(self) -> pd.DataFrame:
         """Scores of the study's methods on its sites; everything else is left out."""
         scores, study = self.scores, self.study

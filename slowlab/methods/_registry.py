@@ -88,6 +88,8 @@ def _import_file(file: Path) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
+        for known in [known for known, kind in _METHODS.items() if kind.__module__ == name]:
+            del _METHODS[known]
         raise MethodError(f"{file}: cannot be imported: {type(error).__name__}: {error}") from error
 
 

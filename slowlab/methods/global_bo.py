@@ -22,6 +22,7 @@ from slowlab.methods._local_bo import (
     scoring_days,
 )
 from slowlab.methods._registry import register
+from slowlab.methods._waves import affordable_crops
 from slowlab.world.policy import Policy
 
 
@@ -51,14 +52,15 @@ class GlobalBo(Method):
         rounds = work.planting_rounds(campaign, {0.0: campaign.units})
         start = sobol_policies(sum(len(r.units) for r in rounds), whole_box(), bounds, rng)
         pool = sobol_policies(self.settings.pool_size, whole_box(), bounds, rng)
-        for planting in rounds:
+        for number, planting in enumerate(rounds):
             if not (yield from work.advance_to(campaign, planting.day)):
                 break
             yield from work.read_totals(campaign)
             crops, count = campaign.history.crops(), len(planting.units)
             chosen = choose_anywhere(task, crops, pool, count, planting.day)
             policies = [*chosen, *without(start, [*chosen, *(crop.policy for crop in crops)])]
-            yield from work.plant(campaign, planting.units, policies)
+            affordable = affordable_crops(campaign, advances=len(rounds) - number - 1)
+            yield from work.plant(campaign, planting.units, policies[:affordable])
         yield from work.finish(campaign)
         best = best_anywhere(task, campaign.history.crops(), pool, otherwise=start[0])
         yield from work.recommend(best)

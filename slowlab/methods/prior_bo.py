@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +22,8 @@ from slowlab.methods._local_bo import (
     local_knowledge,
 )
 from slowlab.methods._registry import register
+from slowlab.methods._waves import affordable_crops
+from slowlab.world.policy import Policy
 
 
 class PriorBoSettings(LocalBoSettings):
@@ -77,7 +80,7 @@ def play_local_rounds(
     campaign: Campaign,
     known: Knowledge,
     rounds: tuple[PlantingRound, ...],
-    design: list,
+    design: Sequence[Policy],
     rng: np.random.Generator,
 ) -> Steps:
     """Plant every round, go to the last day and read all totals.
@@ -102,5 +105,6 @@ def play_local_rounds(
         chosen = choose_next(known, campaign.task, crops, estimates, count, planting.day, stream)
         tried = [crop.policy for crop in crops]
         policies = [*chosen, *without(design, [*tried, *chosen])]
-        yield from work.plant(campaign, planting.units, policies)
+        affordable = affordable_crops(campaign, advances=len(rounds) - number - 1)
+        yield from work.plant(campaign, planting.units, policies[:affordable])
     yield from work.finish(campaign)

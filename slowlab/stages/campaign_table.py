@@ -286,7 +286,7 @@ def _stops(history: History) -> dict[tuple[int, int], dict[str, Any]]:
     for item in history.exchanges:
         if item.reply["ok"] and item.action and item.action["action"] == ActionKind.STOP:
             result = item.reply["result"]
-            name = (item.action["unit"], result["status"]["run_index"])
+            name = (item.action["unit"], result["run_index"])
             stops[name] = {"end_day": float(result["day"]), "reason": "stopped"}
     return stops
 

@@ -38,6 +38,8 @@ from slowlab.world.policy import PolicyBounds
 
 DOMAIN = "slowlab-tools-1"
 LAST_PLANTING_DAY = 364
+AGE_TOLERANCE_DAYS = 0.01
+"""The last reading before a full day is this much short of it at most."""
 
 
 class Toolbox:
@@ -200,7 +202,13 @@ class Toolbox:
         starts = self.history.task["budgets"]["starts"]
         run_index = given.whole("run_index", 1, starts, ToolReason.NO_SUCH_CROP)
         artifact = self._artifacts.load("predictor")
-        return asdict(predict_crop(self.history, unit, run_index, artifact))
+        prediction = predict_crop(self.history, unit, run_index, artifact)
+        youngest = self._limits.min_crop_age_days
+        if prediction.age_days + AGE_TOLERANCE_DAYS < youngest:
+            raise ToolError(
+                ToolReason.TOO_YOUNG, f"readings at least {youngest} days after planting are needed"
+            )
+        return asdict(prediction)
 
     def _space_filling_candidates(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         given = Arguments.check(raw, ("n",), ("fixed",))

@@ -360,3 +360,16 @@ def test_a_session_refuses_misuse(campaign, stepping):
     session.begin(advance(3))
     with pytest.raises(RuntimeError, match="not finished"):
         session.begin(advance(4))
+
+
+def test_what_a_method_returns_is_kept(entry):
+    def method():
+        yield advance(365)
+        return "content"
+
+    def never_ends():
+        while True:
+            yield advance(365)
+
+    results = run_pool([entry("a", method()), entry("b", never_ends())])
+    assert [result.returned for result in results] == ["content", None]

@@ -393,3 +393,42 @@ def test_nothing_secret_is_in_what_an_agent_gets(real):
         assert secret in private
         assert secret not in public
     assert os.stat(real / "full").st_mode & 0o077 == 0
+
+
+class CountingTools:
+    """Answers with the number of the call, so that a lost call is seen."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, call):
+        self.calls += 1
+        return Reply.success({"call": self.calls, "tool": call.name})
+
+
+def test_tools_are_brought_to_where_they_stood(campaign, tmp_path):
+    """A resumed campaign goes on with tools that remember; without tools, uses are passed over."""
+    with Journal.open(tmp_path / "a") as journal:
+        session = fake_session(campaign(), FakeStepping(), journal)
+        tools = CountingTools()
+        for item in (start(0), advance(10)):
+            session.dispatch(item)
+            session.use_tool(ToolCall("runs", {}), tools)
+    for tools in (CountingTools(), None):
+        with Journal.open(tmp_path / "a") as journal:
+            session = fake_session(campaign(), FakeStepping(), journal)
+            assert catch_up(session, journal, tools=tools).actions == 2
+            assert session.failure is None
+            assert not journal.following
+            assert session.requests == (4 if tools else 2)
+    assert tools is None
+
+
+def test_tools_that_answer_otherwise_freeze_a_resumed_campaign(campaign, tmp_path):
+    with Journal.open(tmp_path / "a") as journal:
+        session = fake_session(campaign(), FakeStepping(), journal)
+        session.use_tool(ToolCall("runs", {}), CountingTools())
+    with Journal.open(tmp_path / "a") as journal:
+        session = fake_session(campaign(), FakeStepping(), journal)
+        catch_up(session, journal, tools=lambda call: Reply.success({"call": 7}))
+    assert session.failure.kind is FailureKind.DIVERGED

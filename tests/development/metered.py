@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from slowlab.campaign.executor import Executor
 from slowlab.campaign.pool import Entry, run_pool
 from slowlab.campaign.session import Session
+from slowlab.config import override
 from slowlab.development.collect import play_planned
 from slowlab.development.config import DevelopmentConfig, load_development
 from slowlab.development.dataset import ProcessData, age_grid, history_data
@@ -22,10 +24,15 @@ from slowlab.world.facility_records import Series
 from slowlab.world.policy import POLICY_FIELDS
 from slowlab.world.sensors import load_sensors
 from slowlab.world.task import Feedback
-from tests.campaign.fake_facility import DAY, FakeFacility
+from tests.campaign.fake_facility import FakeFacility
 from tests.campaign.sessions import FakeStepping
 
-CONTRACT = load_contract()
+_RULES = load_contract()
+# Hourly readings, which no contract allows: twelve times fewer to carry through the executor.
+CONTRACT = _RULES.model_copy(
+    update={"calendar": _RULES.calendar.model_copy(update={"tick_seconds": 3600})}
+)
+DAY = CONTRACT.calendar.ticks_per_day
 _METERS = {
     "cumulative_harvest_fresh_equivalent": "harvest_kg_m2",
     "heating_energy": "heat_kwh_m2",
@@ -36,6 +43,8 @@ _METERS = {
 
 class MeteredFacility(FakeFacility):
     """Meters are the sum of what crops have used; each policy field has its own, unequal effect."""
+
+    ticks_per_day: ClassVar[int] = DAY
 
     def _totals(self, crop, tick):
         days, p = (tick - crop.start_tick) / DAY, crop.policy
@@ -54,17 +63,20 @@ class MeteredFacility(FakeFacility):
         )
 
     def series(self, unit, channel, start_tick, end_tick):
-        """Readings at every tick; the standby heat runs all the time."""
+        """Readings at every tick; an empty compartment is heated a little."""
         ticks = np.arange(start_tick, end_tick + 1, dtype=np.int32)
         if channel not in _METERS:
             return Series(ticks, 1.0 + 0.01 * unit + ticks / DAY / 400.0)
-        values = 0.001 * ticks.astype(np.float64)
+        values = np.zeros(len(ticks))
+        empty = ticks.astype(np.float64)
         for crop in self.grown[unit]:
             until = crop.end_tick or self.tick
+            empty -= np.clip(ticks - crop.start_tick, 0, until - crop.start_tick)
             grid = np.arange(crop.start_tick, until + 1, DAY // 2)
             grid = np.unique([*grid, until])
             spent = [getattr(self._totals(crop, int(t)), _METERS[channel]) for t in grid]
             values += np.interp(ticks, grid, spent, left=0.0)
+        values += 0.02 * empty if channel == "heating_energy" else 0.0
         return Series(ticks, values)
 
 
@@ -88,18 +100,15 @@ def open_session(site: int, stepping: FakeStepping) -> Session:
 
 @functools.cache
 def small_config() -> DevelopmentConfig:
-    """Ten sites, few ages."""
-    return DevelopmentConfig.model_validate_json(
-        load_development()
-        .model_copy(
-            update={
-                "runs": load_development().runs.model_copy(update={"last_site": 109}),
-                "predictor": load_development().predictor.model_copy(
-                    update={"age_step_days": 20, "table_ages_days": (30, 90)}
-                ),
-            }
-        )
-        .model_dump_json()
+    """Eight sites, few ages."""
+    return override(
+        load_development(),
+        {
+            "runs.last_site": 107,
+            "runs.layouts": ["two_wave", "single", "replicate"],
+            "predictor.age_step_days": 20,
+            "predictor.table_ages_days": [30, 90],
+        },
     )
 
 

@@ -61,17 +61,16 @@ def test_readings_count_from_planting_also_in_the_second_wave(data):
     later = data.crops.index[data.crops["start_day"] == 182]
     rows = data.examples[data.examples["crop"].isin(later) & (data.examples["age"] == 30)]
     hours = data.crops.loc[rows["crop"], "supplemental_light_hours"].to_numpy()
-    standby = 0.001 * 288 * 30  # the meters of the fake facility run all the time
-    np.testing.assert_allclose(rows["so_far_light"], 30 * hours / 20 + standby, atol=0.02)
-    np.testing.assert_allclose(rows["age_days"], 30 - 1 / 288)
+    np.testing.assert_allclose(rows["so_far_light"], 30 * hours / 20, rtol=0.002)
+    np.testing.assert_allclose(rows["age_days"], 30 - 1 / 24)
 
 
 def test_errors_fall_with_age_and_readings_help(data):
     validation = validate(data, CONTRACT, small_config().predictor)
     table = validation.table()
-    assert table.loc[150, "all"] < 0.5 * table.loc[30, "all"]
-    assert table.loc[150, "all"] < 0.5 * table.loc[150, "policy_only"]
-    assert table["policy_only"].max() < 0.7 * validation.margin_sd_eur_m2
+    assert table.loc[170, "all"] < 0.8 * table.loc[30, "all"]
+    assert table.loc[170, "all"] < 0.8 * table.loc[170, "policy_only"]
+    assert table["policy_only"].max() < 0.9 * validation.margin_sd_eur_m2
     assert table.loc[30, "naive"] > 5 * table.loc[30, "all"]
 
 

@@ -78,7 +78,8 @@ def small_tasks(name: str, folder: Path) -> None:
 
 def seeds(name: str, folder: Path) -> None:
     """One seed, the same bytes; another seed, other actions."""
-    one, again, other = (Play(made(name), seed=seed) for seed in (5, 5, 6))
+    mode = Feedback.ENDPOINT  # the quicker one
+    one, again, other = (Play(made(name), seed=seed, feedback=mode) for seed in (5, 5, 6))
     for play in (one, again, other):
         play.run()
     assert canonical_bytes(one.items) == canonical_bytes(again.items)
@@ -110,7 +111,7 @@ def stop_and_replay(name: str, folder: Path) -> None:
     whole = Play(made(name), journal=folder / "whole")
     whole.run()
     count = len(whole.items)
-    for number, stop in enumerate((1, count // 2, count - 1)):
+    for number, stop in enumerate((count // 2, count - 1)):
         path = folder / f"cut{number}"
         with pytest.raises(Interrupted):
             Play(made(name), journal=path, stops_after=stop).run()
@@ -124,7 +125,7 @@ def no_state_between_campaigns(name: str, folder: Path) -> None:
     method = made(name)
     shared = [Play(method, seed=n, feedback=mode) for n, mode in enumerate(MODES, start=1)]
     run_pool([play.entry(f"{number}") for number, play in enumerate(shared)])
-    later = Play(method, seed=1)
+    later = Play(method, seed=1, feedback=Feedback.ENDPOINT)
     later.run()
     fresh = [Play(made(name), seed=play.seed, feedback=play.feedback) for play in (*shared, later)]
     for play, alone in zip((*shared, later), fresh, strict=True):

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import shutil
-import sys
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
 
-from slowlab.campaign.agent_process import AgentProcess, AgentTimeout, LineBuffer
 from slowlab.campaign.journal import read_journal
 from slowlab.campaign.pool import Ending, run_pool
 from slowlab.campaign.session import ToolCall
 from slowlab.campaign.settlement import CampaignStatus, FallbackReason, PolicySource
-from slowlab.campaign.wire import MAX_LINE_BYTES, LineTooLong
 from slowlab.methods._base import MethodError
 from slowlab.methods._external import ExternalEnding, build_external
 from slowlab.world.task import Feedback
@@ -278,33 +274,6 @@ def test_a_program_in_another_language():
 def test_a_program_that_does_not_exist():
     with pytest.raises(MethodError, match="no such program"):
         external("no_such_program_at_all")
-
-
-def test_lines_from_pieces():
-    long = b"y" * (MAX_LINE_BYTES + 1)
-    for size in (1, 7, 65_536, 10**7):
-        if size < 100 and size != 7:
-            continue
-        content = b"one\n\n" + long + b"\nlast\nunfinished"
-        lines, buffer = [], LineBuffer()
-        for begin in range(0, len(content), size):
-            buffer.feed(content[begin : begin + size])
-            lines += itertools.takewhile(lambda line: line is not None, iter(buffer.next, 0))
-        assert lines[:2] == [b"one", b""]
-        assert isinstance(lines[2], LineTooLong)
-        assert lines[2].size == len(long)
-        assert lines[3:] == [b"last"]
-        assert buffer.unread == len(b"unfinished")
-
-
-def test_a_deaf_program_does_not_hold_us():
-    process = AgentProcess.start([sys.executable, "-c", "import time; time.sleep(60)"])
-    try:
-        with pytest.raises(AgentTimeout):
-            process.send(b"x" * (1 << 20) + b"\n", time.monotonic() + 0.3)
-    finally:
-        process.stop()
-    process.stop()
 
 
 def test_tool_calls_are_yielded_as_such(tmp_path):

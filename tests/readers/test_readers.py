@@ -11,7 +11,6 @@ from slowlab.config import ConfigError
 from slowlab.readers import predictor as predictor_reader
 from slowlab.readers._base import Reader
 from slowlab.readers._registry import ReaderError, build_reader, register, registered
-from slowlab.readers.design import Source, crossed_cells, drawn_sites
 from slowlab.readers.packets import Packet, packet_history
 from slowlab.tools import outcome_model
 from slowlab.world.policy import POLICY_FIELDS, EncodedPolicies, parse_policy
@@ -209,23 +208,22 @@ def test_unknown_and_doubled_readers_are_refused(artifacts):
         register("gp")(Impostor)
 
 
-def test_every_reader_reads_every_source_on_the_same_sites():
-    sites = drawn_sites(range(48), 16, np.random.default_rng(5))
-    assert len(set(sites)) == 16
-    assert list(sites) == sorted(sites)
-    with pytest.raises(ValueError, match="there are 3"):
-        drawn_sites((1, 2, 3), 4, np.random.default_rng(5))
+def test_cells_in_which_nothing_can_be_gained_are_known():
+    """The local optimiser ends as the reader does only where it has the frozen kernel."""
     sources = [
-        Source("baseline", "prior_bo"),
-        Source("free", "prior_bo", {"kernel": "free"}),
-        Source("chance", "random_search"),
+        ("prior_bo", {}),
+        ("prior_bo", {"kernel": "frozen", "anchor": False}),
+        ("prior_bo", {"kernel": "free"}),
+        ("random_search", {}),
+        ("global_bo", {}),
     ]
-    cells = crossed_cells(sources, READERS, sites)
-    assert len(cells) == len(sources) * len(READERS) * 16
-    by_source = {s.name: {c.site for c in cells if c.source == s.name} for s in sources}
-    assert all(found == set(sites) for found in by_source.values())
-    own = {(cell.source, cell.reader) for cell in cells if cell.identity}
-    assert own == {("baseline", "gp"), ("chance", "best_observed")}
+    own = {
+        (number, name)
+        for number, source in enumerate(sources)
+        for name, reader in registered().items()
+        if reader.repeats_last_step_of(*source)
+    }
+    assert own == {(0, "gp"), (1, "gp"), (3, "best_observed")}
 
 
 def test_readers_need_no_compiler():

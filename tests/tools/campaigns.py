@@ -87,9 +87,8 @@ def played_campaign(feedback=Feedback.FULL, order=(0, 1, 2, 3), **opened) -> Exe
 
 
 def toolbox(history: History, seed=7, artifacts=NO_ARTIFACTS, **limits) -> Toolbox:
-    """Tools over a history; by default with one start of each fit, which is faster."""
-    fast = {"limits": contract().analysis_tools.model_copy(update={"gp_restarts": 1})}
-    return Toolbox(history, artifacts, seed, **(fast | limits))
+    """Tools over a history."""
+    return Toolbox(history, artifacts, seed, **limits)
 
 
 def use(tools: Toolbox, name: str, /, **arguments):

@@ -47,7 +47,7 @@ rule write_table:
         ),
         markdown=f"{FOLDER}/tables/{{table}}.md",
     wildcard_constraints:
-        table=r"table[a-z0-9_]+",
+        table="|".join(TABLES),
     params:
         code=code_sha256(["slowlab.report.paper_item", "slowlab.analysis.study_tables"]),
     shell:

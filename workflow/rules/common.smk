@@ -6,6 +6,7 @@ from pathlib import Path
 
 from slowlab.campaign.isolation import SINGLE_THREAD
 from slowlab.plan.fingerprint import code_sha256
+from slowlab.plan.interrupted import resume_interrupted
 from slowlab.plan.inputs import method_code, reader_code, setting_files, setting_json
 from slowlab.plan.items import (
     StudyPaths,
@@ -28,6 +29,7 @@ os.environ["PATH"] = os.pathsep.join(
 )
 os.environ.update(SINGLE_THREAD)
 
+resume_interrupted(workflow, Path.cwd())
 STUDY = study_of_workflow(workflow, ROOT)
 load_method_folders(STUDY)
 PATHS = StudyPaths(STUDY.study)
@@ -51,14 +53,8 @@ FIGURES = [
     *(["figure5"] if STUDY.readers else []),
     "figure7",
 ]
-TABLES = [
-    "table2",
-    "table3",
-    "table5",
-    "table_gains",
-    "table_by_year",
-    *(["table_readers"] if STUDY.readers else []),
-]
+TABLES = ["table2", "table3", "table5", "gains", "by_year", "resources", "diagnostics"]
+TABLES += ["campaigns", *(["readers"] if STUDY.readers else [])]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
 STUDY_TABLES += ["reading_scores"] if STUDY.readers else []
 

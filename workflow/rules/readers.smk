@@ -45,7 +45,7 @@ rule read_packets:
 
 rule score_reader:
     input:
-        recommendations=f"{FOLDER}/readings/{{reader}}/{{shard}}.json",
+        recommendations=[f"{FOLDER}/readings/{{reader}}/{{shard}}.json"],
         lock=LOCK,
         compiled=ancient(COMPILED_STEP),
     output:

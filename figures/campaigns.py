@@ -1,0 +1,6 @@
+"""Campaigns: planned, finished, missing, fallbacks."""
+
+from slowlab.report.paper_item import table_script
+
+if __name__ == "__main__":
+    table_script("campaigns")

@@ -1,0 +1,109 @@
+"""The report: one page that loads nothing, with every figure and table in it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from slowlab.analysis.answer import answer
+from slowlab.analysis.study_numbers import build_numbers
+from slowlab.analysis.study_tables import TITLES as TABLES
+from slowlab.analysis.study_tables import tables
+from slowlab.plots.study_figures import TITLES as FIGURES
+from slowlab.plots.study_figures import draw
+from slowlab.plots.style import figure_bytes
+from slowlab.report.page import render_report
+from tests.analysis.synthetic_study import synthetic_inputs, without
+
+VOID = {"meta", "link", "br", "hr", "img", "use", "path", "input"}
+
+
+class Page(HTMLParser):
+    """Collects names, addresses and unclosed elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.open: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.tags.append(tag)
+        named = dict(attrs)
+        self.ids += [named["id"]] if "id" in named else []
+        self.addresses += [named[key] for key in ("href", "src", "xlink:href") if key in named]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def parsed(text: str) -> Page:
+    page = Page()
+    page.feed(text)
+    page.close()
+    assert not page.open
+    return page
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return build_numbers(synthetic_inputs())
+
+
+@pytest.fixture(scope="module")
+def figures(numbers):
+    return {name: figure_bytes(draw(name, numbers), "svg") for name in FIGURES}
+
+
+def test_the_page_is_whole_and_loads_nothing(numbers, figures) -> None:
+    links = {"numbers": "numbers.json", "table2": "tables/table2.csv"}
+    text = render_report(numbers, figures, tables(numbers), links)
+    page = parsed(text)
+    assert page.tags.count("svg") == len(FIGURES)
+    assert page.tags.count("table") == len(TABLES)
+    assert len(set(page.ids)) == len(page.ids)
+    inner = [address for address in page.addresses if address.startswith("#")]
+    assert {address[1:] for address in inner} <= set(page.ids)
+    outer = [address for address in page.addresses if not address.startswith("#")]
+    assert sorted(outer) == ["data:,", "numbers.json", "tables/table2.csv"]
+    used = set(re.findall(r"url\(#([^)]+)\)", text))
+    assert used <= set(page.ids)
+    assert "<script" not in text
+    assert answer(numbers) in text
+    assert "SYNTHETIC" in text
+
+
+def test_same_bytes_on_every_run(numbers, figures) -> None:
+    first = render_report(numbers, figures, tables(numbers))
+    assert render_report(numbers, figures, tables(numbers)) == first
+
+
+def test_what_is_missing_is_said() -> None:
+    numbers = build_numbers(without(synthetic_inputs(sites=2, readers=()), "random_search"))
+    text = render_report(numbers, {}, {})
+    parsed(text)
+    assert text.count("This figure is missing.") == len(FIGURES)
+    assert text.count("This table is missing.") == len(TABLES)
+    assert "<strong>random search</strong> has no score at all" in text
+
+
+def test_names_are_escaped(numbers, figures) -> None:
+    bad = {**numbers, "study": {**numbers["study"], "name": "<script>alert(1)</script>"}}
+    text = render_report(bad, figures, tables(numbers))
+    assert "<script>" not in text
+
+
+def test_a_figure_must_be_svg(numbers) -> None:
+    with pytest.raises(ValueError, match="figure3 is no SVG"):
+        render_report(numbers, {"figure3": b"PNG"}, {})
