@@ -10,8 +10,10 @@ from slowlab import __version__
 from slowlab.commands.artifacts import app as artifacts
 from slowlab.commands.campaigns import bench_campaigns_command
 from slowlab.commands.check import app as check
+from slowlab.commands.document import document
 from slowlab.commands.evaluate import common_policy, evaluate, oracle
 from slowlab.commands.new_method import new_method
+from slowlab.commands.plan import plan
 from slowlab.commands.play import play
 from slowlab.commands.replay import replay
 from slowlab.commands.serve import serve
@@ -46,6 +48,8 @@ def _main(
     pass
 
 
+app.command()(plan)
+app.command()(document)
 app.command()(simulate)
 app.command()(play)
 app.command()(serve)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from slowlab.campaign.errors import Reply
 from slowlab.campaign.executor import Executor
 from slowlab.campaign.history import History
 from slowlab.campaign.pool import Ending, Entry, run_pool
@@ -49,12 +50,12 @@ OPTIMUM = {
     "vent_rh_threshold_pct": 80.0,
 }
 LOSS_EUR_M2 = {
-    "day_temperature_c": 90.0,
-    "night_temperature_c": 25.0,
-    "co2_target_ppm": 12.0,
-    "supplemental_light_hours": 40.0,
-    "vent_temperature_offset_c": 6.0,
-    "vent_rh_threshold_pct": 3.0,
+    "day_temperature_c": 35.0,
+    "night_temperature_c": 8.0,
+    "co2_target_ppm": 3.0,
+    "supplemental_light_hours": 100.0,
+    "vent_temperature_offset_c": 5.0,
+    "vent_rh_threshold_pct": 20.0,
 }
 """Loss at the distance of a whole range from the optimum."""
 BEST_MARGIN_EUR_M2 = 40.0
@@ -127,17 +128,19 @@ class ToyFacility(FakeFacility):
 
 
 class ToyTools:
-    """The real tools; only the process predictor is replaced by one whose error is known."""
+    """The real tools; only the process predictor is replaced by one whose error is known.
+
+    Attributes:
+        error_eur_m2: its error, which it also tells.
+    """
 
     def __init__(self, history: History, artifacts: ArtifactFolder, facility: ToyFacility) -> None:
-        self.calls: list[ToolCall] = []
         self._history, self._facility = history, facility
         self._real = Toolbox(history, artifacts, 17, facility.contract.analysis_tools)
         self.error_eur_m2 = PREDICTION_ERROR_EUR_M2
 
-    def __call__(self, call: ToolCall) -> Any:
+    def __call__(self, call: ToolCall) -> Reply:
         """Answer a call; predictions need daily rows of harvest and canopy."""
-        self.calls.append(call)
         if call.name != "predict_crop_outcome":
             return self._real(call)
         unit, index = call.arguments["unit"], call.arguments["run_index"]
@@ -145,9 +148,7 @@ class ToyTools:
             assert self._history.daily(unit, channel), "nothing was read"
         return self._predicted(unit, index)
 
-    def _predicted(self, unit: int, index: int) -> Any:
-        from slowlab.campaign.errors import Reply
-
+    def _predicted(self, unit: int, index: int) -> Reply:
         crop = next(c for c in self._history.crops() if (c.unit, c.run_index) == (unit, index))
         rng = np.random.default_rng([self._facility.site, unit, index, 1])
         margin = toy_margin(crop.policy, crop.start_day, self._facility.contract)
@@ -316,8 +317,3 @@ def _noted(steps: Any, sent: list[Any]) -> Any:
 def planted(outcome: ToyOutcome) -> list[dict[str, float]]:
     """Policies in the order in which they were planted."""
     return [a["policy"] for a in outcome.actions if a.get("action") == "start"]
-
-
-def stopped_early(crop: Any) -> Any:
-    """For tests: the same crop, ended for safety."""
-    return replace(crop, reason="safety_stop", closed=True)

@@ -14,6 +14,7 @@ from typing import Literal, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
+from slowlab.analysis.declared import KnowledgePair
 from slowlab.analysis.multiplicity import Adjustment
 from slowlab.analysis.paired import RepeatRule
 from slowlab.analysis.scores import CellKey, ScoreDesign
@@ -52,14 +53,6 @@ class ReaderInfo(ConfigModel):
         default=(), description="Methods whose own last step it is; left out of pooled means."
     )
     published: str | None = Field(default=None, description="Its published name, if any.")
-
-
-class KnowledgePair(ConfigModel):
-    """Two methods that differ in one piece of knowledge that they are given."""
-
-    name: str = Field(min_length=1, description="Name of the comparison, unique.")
-    given: str = Field(min_length=1, description="Method that is given the knowledge.")
-    without: str = Field(min_length=1, description="The same method without it.")
 
 
 class FamilyPlan(ConfigModel):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from slowlab.analysis.environment_table import COLUMNS
 from slowlab.io import atomic_write_text
 
 type Numbers = Mapping[str, Any]
@@ -58,7 +59,7 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
     makers: dict[str, Callable[[Numbers], list[Row]]] = {
         "table2": _mean_rows,
         "table3": _test_rows,
-        "table5": lambda found: [dict(row) for row in found["environment"]],
+        "table5": _environment_rows,
         "gains": _gain_rows,
         "by_year": _year_rows,
         "readers": _reader_rows,
@@ -131,13 +132,38 @@ def labels(numbers: Numbers) -> dict[str, str]:
     }
 
 
+def _environment_rows(numbers: Numbers) -> list[Row]:
+    return [{name: row[name] for name in COLUMNS} for row in numbers["environment"]]
+
+
+def tests_in_order(numbers: Numbers) -> dict[str, Mapping[str, Any]]:
+    """All tests by name, in the order in which they were declared.
+
+    A canonical file sorts its keys, so the order of keys in the numbers means nothing.
+    """
+    names = [name for family in numbers["families"] for name in family["tests"]]
+    return {name: numbers["tests"][name] for name in names}
+
+
+def by_condition(numbers: Numbers, section: str) -> list[tuple[str, str, Any]]:
+    """Method, condition and content of a section of the numbers, in the study's order."""
+    modes = [*numbers["study"]["feedback"], "none"]
+    content = numbers[section]
+    return [
+        (item["name"], mode, content[item["name"]][mode])
+        for item in numbers["methods"]
+        for mode in modes
+        if mode in content.get(item["name"], {})
+    ]
+
+
 def _mean_rows(numbers: Numbers) -> list[Row]:
     """Method by condition; the published mean beside ours where there is one."""
     modes = [*numbers["study"]["feedback"], "none"]
     names, shown = labels(numbers), numbers["study"]["published_shown"]
     rows = []
-    for method, cells in numbers["means"].items():
-        row = {"method": names[method]}
+    for item in numbers["methods"]:
+        cells, row = numbers["means"][item["name"]], {"method": names[item["name"]]}
         for mode in modes:
             cell, word = cells.get(mode, {}), FEEDBACK_WORDS[mode].replace(" ", "_")
             row[word] = two_decimals(cell.get("mean"))
@@ -183,7 +209,7 @@ def _test_rows(numbers: Numbers) -> list[Row]:
             "status": test["status"],
             "reason": test["reason"],
         }
-        for name, test in numbers["tests"].items()
+        for name, test in tests_in_order(numbers).items()
     ]
 
 
@@ -191,7 +217,7 @@ def _gain_rows(numbers: Numbers) -> list[Row]:
     """Gains over the reference, with the share of what the best single policy gains."""
     names, common = labels(numbers), numbers["common_gain"] or {"methods": {}}
     rows = []
-    for test in numbers["tests"].values():
+    for test in tests_in_order(numbers).values():
         if test["question"] != "gain":
             continue
         share = common["methods"].get(test["subject"], {})
@@ -216,12 +242,11 @@ def _year_rows(numbers: Numbers) -> list[Row]:
     names = labels(numbers)
     listed = [
         ("score", f"{names[method]}, {FEEDBACK_WORDS[mode]}", years)
-        for method, modes in numbers["scores_by_year"].items()
-        for mode, years in modes.items()
+        for method, mode, years in by_condition(numbers, "scores_by_year")
     ]
     listed += [
         ("difference", test["label"], test["by_year"])
-        for test in numbers["tests"].values()
+        for test in tests_in_order(numbers).values()
         if test["by_year"]
     ]
     every = sorted({item["year"] for _, _, years in listed for item in years})
@@ -262,7 +287,7 @@ def _reader_rows(numbers: Numbers) -> list[Row]:
             "p_adjusted": p_text(test["p_adjusted"]),
             "verdict": test["verdict"],
         }
-        for test in numbers["tests"].values()
+        for test in tests_in_order(numbers).values()
         if test["question"] == "reader"
     ]
     return rows
@@ -271,15 +296,14 @@ def _reader_rows(numbers: Numbers) -> list[Row]:
 def _resource_rows(numbers: Numbers) -> list[Row]:
     names = labels(numbers)
     rows = []
-    for method, modes in numbers["resources"].items():
-        for mode, cell in modes.items():
-            published = cell["published"] or {}
-            row = {"method": names[method], "feedback": FEEDBACK_WORDS[mode]}
-            row["sites"] = str(cell["n_sites"])
-            for name in ("heat_kwh_m2", "light_kwh_m2", "co2_kg_m2", "harvest_kg_m2"):
-                row[name] = two_decimals(cell[name])
-                row[f"{name}_published"] = two_decimals(published.get(name))
-            rows.append(row)
+    for method, mode, cell in by_condition(numbers, "resources"):
+        published = cell["published"] or {}
+        row = {"method": names[method], "feedback": FEEDBACK_WORDS[mode]}
+        row["sites"] = str(cell["n_sites"])
+        for name in ("heat_kwh_m2", "light_kwh_m2", "co2_kg_m2", "harvest_kg_m2"):
+            row[name] = two_decimals(cell[name])
+            row[f"{name}_published"] = two_decimals(published.get(name))
+        rows.append(row)
     return rows
 
 
@@ -287,16 +311,18 @@ def _diagnostic_rows(numbers: Numbers) -> list[Row]:
     """Counts by method and condition; comparisons of conditions stand in the first row."""
     names = labels(numbers)
     rows = []
-    for method, found in numbers["diagnostics"]["methods"].items():
-        for place, (mode, facts) in enumerate(found["conditions"].items()):
-            means = facts["mean_per_campaign"]
-            pairs = (found["full_and_endpoint"] or {}) if place == 0 else {}
+    diagnosed = numbers["diagnostics"]["methods"]
+    for method in (item["name"] for item in numbers["methods"] if item["name"] in diagnosed):
+        for place, mode in enumerate(numbers["study"]["feedback"]):
+            facts = dict(diagnosed[method]["conditions"][mode])
+            means = facts.pop("mean_per_campaign")
+            pairs = (diagnosed[method]["full_and_endpoint"] or {}) if place == 0 else {}
             rows.append(
                 {
                     "method": names[method],
                     "feedback": FEEDBACK_WORDS[mode],
-                    **{key: str(facts[key]) for key in facts if key != "mean_per_campaign"},
-                    **{f"mean_{key}": two_decimals(means[key]) for key in means},
+                    **{key: str(facts[key]) for key in sorted(facts)},
+                    **{f"mean_{key}": two_decimals(means[key]) for key in sorted(means)},
                     **_pair_cells(pairs),
                 }
             )
@@ -326,4 +352,4 @@ def _campaign_rows(numbers: Numbers) -> list[Row]:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}: {count}" for name, count in counts.items())
+    return ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))

@@ -27,11 +27,13 @@ _OTHER_JOB_S = 3.0
 
 
 def plan(
-    study: Annotated[
-        Path, typer.Argument(help="Study file.", show_default="config/config.yaml")
-    ] = Path("config/config.yaml"),
+    targets: Annotated[
+        list[str] | None, typer.Argument(help="Rules or files to make; default: the study.")
+    ] = None,
+    study: Annotated[Path, typer.Option("--study", help="Study file.")] = Path(
+        "config/config.yaml"
+    ),
     cores: Annotated[int | None, typer.Option(help="Cores.", min=1, show_default="all")] = None,
-    target: Annotated[list[str] | None, typer.Argument(help="Rules or files to make.")] = None,
 ) -> None:
     """Say which jobs a study will run, why, and how long they will take.
 
@@ -43,7 +45,7 @@ def plan(
     with report_user_errors():
         config = load_study(study)
         load_method_folders(config)
-        jobs = planned_jobs(study, target or [])
+        jobs = planned_jobs(study, targets or [])
         _print_study(config)
         if not jobs:
             typer.echo("Nothing to be done: every result is there and up to date.")
@@ -100,9 +102,9 @@ def _print_jobs(config: StudyConfig, jobs: list[tuple[str, str, str | None]], co
         reasons = Counter(why for other, why, _ in jobs if other == rule)
         shown = "; ".join(f"{why} ({n})" for why, n in reasons.most_common(3))
         basis = "rates" if rule in guessed else "measured before"
-        rows.append((rule, str(count), f"{seconds[rule] / 60:.1f}", basis, shown))
-    headings = ("rule", "jobs", "core-minutes", "from", "why")
-    print_table(report_console(), "Jobs to run", headings, rows, texts=1)
+        rows.append((rule, shown, basis, str(count), f"{seconds[rule] / 60:.1f}"))
+    headings = ("rule", "why", "time from", "jobs", "core-minutes")
+    print_table(report_console(), "Jobs to run", headings, rows, texts=3)
     total = sum(seconds.values())
     typer.echo(
         f"{len(jobs)} jobs, about {total / 60:.0f} core-minutes: "
@@ -123,7 +125,11 @@ def _known_estimates(config: StudyConfig) -> dict[tuple[str, str | None], JobEst
         contract.facility.compartments,
     )
     folder = Path(StudyPaths(config.study).folder) / "timings"
-    names = {"run_campaigns": "campaigns", "score_method": "scores"}
+    names = {
+        "run_campaigns": "campaigns",
+        "score_method": "scores",
+        "score_reader": "reading_scores",
+    }
     return {
         (rule, job.name): job
         for rule, jobs in estimates(config, calendar).items()

@@ -76,6 +76,9 @@ class ParityConfig(ConfigModel):
     rmse_tolerance_eur_m2: float = Field(
         gt=0, description="Largest difference of the root mean squared errors, EUR/m2."
     )
+    largest_error_ratio: float = Field(
+        gt=1, description="Largest ratio of the deployed error to the typical error it states."
+    )
 
 
 class KernelConfig(ConfigModel):

@@ -150,8 +150,8 @@ def profiled(groups: Groups, kernel: Hyperparameters) -> tuple[float, Array]:
 
 
 def pooled_scale(groups: Groups, scales: Array) -> float:
-    """The scale of a typical run, each run counting by its crops, (EUR/m2)2."""
-    return float((groups.counts * scales).sum() / groups.counts.sum())
+    """The scale of a typical run, without the bias of their fitted means, (EUR/m2)2."""
+    return float((groups.counts * scales).sum() / (groups.counts - 1).sum())
 
 
 def predict_group(

@@ -45,7 +45,7 @@ class ParityReport:
 
     Attributes:
         table: one row for each age and set of inputs: ``n``, ``deployed_rmse_eur_m2``,
-            ``offline_rmse_eur_m2``.
+            ``offline_rmse_eur_m2`` and the ``typical_error_eur_m2`` that the tool states.
         predictions: crops, ages and sets compared.
         missing: of these, how many the tool did not answer.
         largest_difference_eur_m2: between two margins of one crop.
@@ -104,16 +104,23 @@ def check_parity(
         if result.ending.value != "left_open":
             raise RuntimeError(f"{result.name}: {result.ending.value}: {result.error}")
     deployed = pd.DataFrame([row for item in campaigns for row in item.answers])
-    offline = offline_errors(campaigns, histories, artifacts)
-    return compare(deployed, offline, config)
+    predictor = Predictor.from_artifact(artifacts.load("predictor"))
+    offline = offline_errors(campaigns, histories, predictor)
+    return compare(deployed, offline, predictor, config)
 
 
-def compare(deployed: pd.DataFrame, offline: pd.DataFrame, config: ParityConfig) -> ParityReport:
+def compare(
+    deployed: pd.DataFrame, offline: pd.DataFrame, predictor: Predictor, config: ParityConfig
+) -> ParityReport:
     """Join both tables on crop, age and set of inputs, and apply the tolerances.
+
+    The error must also be about as large as the tool says, which it is not where names and numbers
+    of an artifact do not belong together.
 
     Args:
         deployed: answers of the tool: the key and ``margin_eur_m2``, missing where it gave none.
         offline: the key, ``true_eur_m2`` and ``margin_eur_m2``.
+        predictor: knows the typical errors.
         config: tolerances.
     """
     both = offline.merge(deployed, on=_KEY, how="left", suffixes=("_offline", "_deployed"))
@@ -127,16 +134,19 @@ def compare(deployed: pd.DataFrame, offline: pd.DataFrame, config: ParityConfig)
                 "n": len(rows),
                 "deployed_rmse_eur_m2": _rmse(rows["margin_eur_m2_deployed"], rows["true_eur_m2"]),
                 "offline_rmse_eur_m2": _rmse(rows["margin_eur_m2_offline"], rows["true_eur_m2"]),
+                "typical_error_eur_m2": predictor.typical_error(str(name), float(str(age))),
             }
             for (age, name), rows in both.groupby(["age", "feature_set"])
         ]
     )
     errors = (table["deployed_rmse_eur_m2"] - table["offline_rmse_eur_m2"]).abs()
+    ratio = (table["deployed_rmse_eur_m2"] / table["typical_error_eur_m2"]).max()
     passed = (
         missing == 0
         and len(both) > 0
         and float(gap.max()) <= config.margin_tolerance_eur_m2
         and float(errors.max()) <= config.rmse_tolerance_eur_m2
+        and float(ratio) <= config.largest_error_ratio
     )
     return ParityReport(table, len(both), missing, float(gap.max()), bool(passed))
 
@@ -144,10 +154,9 @@ def compare(deployed: pd.DataFrame, offline: pd.DataFrame, config: ParityConfig)
 def offline_errors(
     campaigns: Sequence[DeployedCampaign],
     histories: Sequence[History],
-    artifacts: ArtifactFolder,
+    predictor: Predictor,
 ) -> pd.DataFrame:
     """Offline predictions of the same crops at the same ages, from finished histories."""
-    predictor = Predictor.from_artifact(artifacts.load("predictor"))
     parts = []
     for item, history in zip(campaigns, histories, strict=True):
         record = {"site": item.run.site, "run": item.run.number, "layout": item.run.layout.value}

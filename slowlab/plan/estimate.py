@@ -12,7 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowlab.plan.items import CampaignItem, Shard, campaign_items, conditions, shards
+from slowlab.plan.items import (
+    CampaignItem,
+    Shard,
+    campaign_items,
+    conditions,
+    experimenting,
+    packet_shards,
+    shards,
+)
 from slowlab.plan.study import NO_FEEDBACK, StudyConfig
 
 LANES = 64
@@ -72,6 +80,14 @@ def scoring_job(study: StudyConfig, method: str, shard: Shard, calendar: Calenda
     return _job(f"{method}.{shard.name}", count, lanes, calendar.days)
 
 
+def reading_job(study: StudyConfig, reader: str, shard: Shard, calendar: Calendar) -> JobEstimate:
+    """What scoring one reader costs at most: what a source recommended too was run before."""
+    sites = set(shard.sites) & set(study.packet_sites)
+    count = len(sites) * len(experimenting(study))
+    lanes = count * calendar.compartments * calendar.evaluation_years
+    return _job(f"{reader}.{shard.name}", count, lanes, calendar.days)
+
+
 def estimates(study: StudyConfig, calendar: Calendar) -> dict[str, list[JobEstimate]]:
     """All jobs of a study that step greenhouses, by rule."""
     return {
@@ -80,6 +96,11 @@ def estimates(study: StudyConfig, calendar: Calendar) -> dict[str, list[JobEstim
             scoring_job(study, entry.name, shard, calendar)
             for entry in study.methods
             for shard in shards(study)
+        ],
+        "score_reader": [
+            reading_job(study, reader, shard, calendar)
+            for reader in study.readers
+            for shard in packet_shards(study)
         ],
     }
 

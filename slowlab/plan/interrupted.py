@@ -1,7 +1,7 @@
 """A run that was killed goes on with the same command.
 
 Snakemake by itself asks for ``--unlock`` and ``--rerun-incomplete`` after a kill. Neither is needed
-here: outputs of a job that did not finish are made again, and a lock whose owner is gone is removed.
+here: outputs of a job that did not finish are made again, and a lock without owner is removed.
 """
 
 from __future__ import annotations

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from slowlab.analysis.declared import NAME, KnowledgePair
 from slowlab.config import ConfigModel, load_config
 from slowlab.seeds import SeedKey
 
-NAME = r"^[a-z][a-z0-9_]{0,47}$"
-"""Names of methods and readers: they stand in paths and tables."""
 NO_FEEDBACK = "none"
 """The feedback condition of a method that runs no campaign."""
 
@@ -37,6 +36,7 @@ class MethodEntry(ConfigModel):
     command: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
+        strict=False,
         description="Program that plays instead, see docs/add-a-method.md; null for a method.",
     )
     time_limit_s: float = Field(
@@ -65,14 +65,6 @@ class MethodEntry(ConfigModel):
     def shown(self) -> str:
         """The name in figures."""
         return self.label or self.name.replace("_", " ")
-
-
-class KnowledgePair(ConfigModel):
-    """Two methods that differ in one piece of knowledge that they are given."""
-
-    name: str = Field(pattern=NAME, description="Name of the comparison, unique.")
-    given: str = Field(pattern=NAME, description="Method that is given the knowledge.")
-    without: str = Field(pattern=NAME, description="The same method without it.")
 
 
 class AnalysisSettings(ConfigModel):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from slowlab.plots.style import (
-    BLACK,
     BLUE,
     GREEN,
     GREY,
@@ -21,7 +20,8 @@ from slowlab.plots.style import (
     VERMILLION,
 )
 
-_COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, SKY_BLUE, PURPLE, BLACK)
+_DARK = "#4A4A4A"
+_COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, SKY_BLUE, PURPLE, _DARK)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*", "h")
 _LABEL_CHARS = 16
 
@@ -61,7 +61,7 @@ def method_styles(methods: Sequence[Mapping[str, Any]]) -> dict[str, MethodStyle
 
 def wrapped(label: str, width: int = _LABEL_CHARS) -> str:
     """A label in lines of at most ``width`` characters where words allow."""
-    return "\n".join(textwrap.wrap(label, width, break_long_words=False))
+    return "\n".join(textwrap.wrap(label, width, break_long_words=False, break_on_hyphens=False))
 
 
 def longest_line(labels: Sequence[str]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from matplotlib.axes import Axes
 
@@ -66,21 +66,8 @@ def draw_resources(axis: Axes, rows: Sequence[ResourceRow], name: str, title: st
                 )
         if row.heat_kwh_m2 is None and row.light_kwh_m2 is None:
             axis.text(0, place, " no data", va="center", fontsize=6.5, color=GREY)
-    largest = max(
-        (
-            value
-            for row in rows
-            for value in (
-                row.heat_kwh_m2,
-                row.light_kwh_m2,
-                row.published_heat_kwh_m2,
-                row.published_light_kwh_m2,
-            )
-            if value is not None
-        ),
-        default=1.0,
-    )
-    axis.set_xlim(0, 1.32 * largest)
+    values = [value for row in rows for value in astuple(row) if value is not None]
+    axis.set_xlim(0, 1.32 * max(values, default=1.0))
     axis.grid(False, axis="y")
     axis.set_yticks([])
     axis.set_xlabel(X_LABEL)

@@ -198,7 +198,7 @@ def draw_timelines(numbers: Numbers) -> Figure:
     lines = numbers["timelines"]
     names = [name for name in lines["timeline_methods"] if name in lines["campaigns"]]
     columns = min(2, max(1, len(names)))
-    lanes_in, between_in = _LANE_IN * lines["compartments"], 0.66
+    lanes_in, between_in = _LANE_IN * lines["compartments"], 0.76
     tiers = max(1, math.ceil(len(names) / columns))
     tall = tiers * lanes_in + (tiers - 1) * between_in
     frame = StudyFrame(numbers, tall, _caption(numbers, _timeline_words(numbers)))

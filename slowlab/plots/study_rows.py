@@ -48,25 +48,26 @@ def interval_row(
     """
     if test is None:
         return IntervalRow(style.label, IntervalBar(None, None, None), note=absent)
-    planned = numbers["study"]["n_sites"]
+    planned, note = numbers["study"]["n_sites"], degenerate_note(test)
+    bar = bar_of(test) or IntervalBar(None, None, None)
     missing = test["n_sites"] != planned and test["n_sites"] > 0
     return IntervalRow(
         label=style.label + (f"\n(n = {test['n_sites']})" if missing else ""),
-        bar=bar_of(test) or IntervalBar(None, None, None),
+        bar=replace(bar, p_adjusted=None) if note else bar,
         colour=style.colour,
         sites=tuple(test["differences"]),
         comparison=bar_of(test["published"]),
-        note=degenerate_note(test),
+        note=note,
     )
 
 
 def degenerate_note(test: Mapping[str, Any]) -> str:
-    """What must be said of an estimate without a proper interval; empty otherwise."""
+    """What is said of an estimate without a proper interval, instead of p; empty otherwise."""
     if test["estimate"] is None:
         return ""
     if test["n_sites"] == 1:
         return "1 site"
-    return {"undefined": "no interval", "point": "no spread"}.get(test["ci_kind"], "")
+    return {"undefined": "no interval", "point": "all equal"}.get(test["ci_kind"], "")
 
 
 def contrast_rows(numbers: Numbers, question: str) -> tuple[IntervalRow, ...]:

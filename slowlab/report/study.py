@@ -7,7 +7,6 @@ from pathlib import Path
 
 from slowlab.analysis.study_inputs import (
     AnalysisInputs,
-    KnowledgePair,
     MethodInfo,
     ReaderInfo,
     StudyDescription,
@@ -63,7 +62,7 @@ def describe_study(
         baseline=wanted.baseline,
         reference=wanted.reference,
         common=wanted.common,
-        knowledge=tuple(KnowledgePair(**pair.model_dump()) for pair in wanted.knowledge),
+        knowledge=wanted.knowledge,
         example_method=wanted.example_method,
         timeline_methods=wanted.timeline_methods,
         weather=config.weather,

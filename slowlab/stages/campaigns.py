@@ -26,7 +26,7 @@ from slowlab.evaluation.recommendations import (
     from_settlement,
 )
 from slowlab.io import atomic_write_text
-from slowlab.methods._base import Campaign, Method, StaticMethod, Steps, watched
+from slowlab.methods._base import Campaign, Method, StaticMethod, watched
 from slowlab.methods._external import build_external
 from slowlab.methods._registry import build_method
 from slowlab.plan.study import MethodEntry
@@ -72,46 +72,37 @@ class CampaignRecord:
         history: everything the method has seen.
         result: how it ended.
         tool_uses: name of each tool that was used and whether it answered.
-        program_ending: how a program ended; None for other methods.
     """
 
     site: int
     history: History
     result: PoolResult
     tool_uses: tuple[tuple[str, bool], ...]
-    program_ending: str | None = None
 
     @property
     def ending(self) -> str:
-        """How the method ended, in one word."""
-        settled = self.result.ending is Ending.SETTLED
-        return self.program_ending if settled and self.program_ending else self.result.ending.value
+        """How the method ended, in one word; of a program, how it ended itself."""
+        ending, returned = self.result.ending, self.result.returned
+        return str(returned) if ending is Ending.SETTLED and returned else ending.value
 
 
 @dataclass
 class CountedTools:
-    """What is noted of a campaign beside its journal: use of tools and the end of a program.
+    """Tools that keep count of their use.
 
     Attributes:
         answer: the tools.
         uses: name of each tool that was used and whether it answered.
-        ending: how a program ended; None for other methods.
     """
 
     answer: ToolHandler
     uses: list[tuple[str, bool]] = field(default_factory=list)
-    ending: str | None = None
 
     def __call__(self, call: ToolCall) -> Reply:
         """Answer a call."""
         reply = self.answer(call)
         self.uses.append((call.name, reply.ok))
         return reply
-
-    def noted(self, steps: Steps) -> Steps:
-        """The same steps; what they return is kept as the ending."""
-        ending = yield from steps
-        self.ending = None if ending is None else str(ending)
 
 
 def run_campaigns(materials: Materials, job: CampaignJob, folder: Path) -> list[CampaignRecord]:
@@ -158,7 +149,7 @@ def _run_together(
     entries = [entry for entry, _, _ in opened]
     results = run_pool(entries, workers=workers, progress=progress)
     return [
-        CampaignRecord(site, history, result, tuple(tools.uses), tools.ending)
+        CampaignRecord(site, history, result, tuple(tools.uses))
         for site, result, (_, history, tools) in zip(sites, results, opened, strict=True)
     ]
 
@@ -188,7 +179,7 @@ def _open(
     tools = CountedTools(Toolbox(history, materials.artifacts, seed, limits))
     method = _method(materials, job.entry, folder / "logs" / f"site-{site:03d}.log")
     rng = seed_key(materials, job, site, "method").generator()
-    steps = tools.noted(watched(method.play(Campaign(history), rng), history))
+    steps = watched(method.play(Campaign(history), rng), history)
     return Entry(f"site {site}", session, steps, tools), history, tools
 
 

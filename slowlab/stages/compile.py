@@ -13,18 +13,21 @@ from slowlab.world.facility import Facility, advance_together
 from slowlab.world.simulator import Simulator
 
 
-def compile_step(setting: Setting, target: Path) -> None:
-    """Step one campaign through its first day and write the identity of the build.
+def compile_step(contract: str, sensors: str, target: Path) -> None:
+    """Step one development campaign through its first day and write the identity of the build.
 
     Args:
-        setting: names contract and sensors.
+        contract: name of the contract's file.
+        sensors: name of the sensors' file.
         target: gets the identity as JSON.
 
     Raises:
-        ConfigError: a file of the setting does not fit.
+        ConfigError: a file does not fit.
         OSError: the file cannot be written.
     """
-    materials = Materials.load(setting)
+    materials = Materials.load(
+        Setting(study="compile", partition="development", contract=contract, sensors=sensors)
+    )
     simulator = Simulator.build(materials.contract, materials.sensors)
     site = materials.sites([0])[0].for_campaign()
     year = materials.weather.year(site.campaign_year)

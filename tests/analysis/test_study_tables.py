@@ -10,6 +10,7 @@ import pytest
 
 from slowlab.analysis.answer import answer
 from slowlab.analysis.environment_table import environment_rows
+from slowlab.analysis.numbers_file import read_numbers, write_numbers
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.analysis.study_tables import (
     TITLES,
@@ -42,6 +43,16 @@ def test_every_table_reads_back_as_csv_and_bears_the_marks(numbers) -> None:
         pd.testing.assert_frame_equal(again, frame, check_dtype=False)
         assert set(frame["mark"]) == {"SYNTHETIC"}, name
         assert markdown_text(name, frame).startswith(f"# {TITLES[name]}\n")
+
+
+def test_tables_are_the_same_from_the_file(numbers, tmp_path) -> None:
+    """A canonical file sorts its keys, which must not move a row."""
+    again = read_numbers(write_numbers(tmp_path / "numbers.json", numbers))
+    for name in TITLES:
+        assert csv_text(table(name, again)) == csv_text(table(name, numbers)), name
+    assert answer(again) == answer(numbers)
+    methods = table("table2", again)["method"].tolist()
+    assert methods == ["fixed reference", "common policy", "prior bo"]
 
 
 def test_without_marks_there_is_no_column_of_them() -> None:

@@ -32,7 +32,7 @@ def artifacts(data, tmp_path_factory):
 
 
 def deployed(site=500):
-    """Campaigns of the gate, on a site of its own."""
+    """A campaign of the gate, on a site of its own."""
     stepping, config = FakeStepping(), small_config()
     return [
         DeployedCampaign(
@@ -40,7 +40,7 @@ def deployed(site=500):
             ages,
             open_session(site, stepping),
         )
-        for number, ages in enumerate(config.parity.age_pairs_days)
+        for number, ages in enumerate(config.parity.age_pairs_days[:1])
     ]
 
 
@@ -95,7 +95,7 @@ def test_deployed_tool_and_offline_fit_agree_crop_by_crop(artifacts):
     report = check_parity(deployed(), artifacts, small_config().parity)
     assert report.passed
     assert report.missing == 0
-    assert report.predictions == 8 * 2 * 2 * 4  # crops, ages, sets of inputs, campaigns
+    assert report.predictions == 8 * 2 * 2  # crops, ages, sets of inputs
     assert set(report.table["feature_set"]) == {"harvest_lai", "all"}
     assert report.largest_difference_eur_m2 < 1e-3
 
@@ -124,15 +124,14 @@ def test_gate_stops_a_tool_that_takes_the_fields_in_another_order(artifacts, mon
     assert report.largest_difference_eur_m2 > 1.0
 
 
-def test_gate_stops_an_artifact_whose_field_names_were_swapped(data, artifacts, tmp_path):
-    """Names and numbers that do not belong together: both paths agree, and both are wrong."""
+def test_gate_stops_an_artifact_whose_names_do_not_belong_to_its_numbers(data, tmp_path):
+    """Both paths agree and both are wrong: the error is larger than the tool says."""
     swapped = fitted_folder(tmp_path, data, fields=tuple(sorted(POLICY_FIELDS)))
-    assert (
-        swapped.load("predictor").content["sets"] == artifacts.load("predictor").content["sets"]
-    )
-    right = check_parity(deployed(), artifacts, small_config().parity).table
-    wrong = check_parity(deployed(), swapped, small_config().parity).table
-    assert (wrong["deployed_rmse_eur_m2"] > 1.5 * right["deployed_rmse_eur_m2"]).any()
+    report = check_parity(deployed(), swapped, small_config().parity)
+    assert not report.passed
+    assert report.largest_difference_eur_m2 < 1e-3
+    ratio = report.table["deployed_rmse_eur_m2"] / report.table["typical_error_eur_m2"]
+    assert ratio.max() > small_config().parity.largest_error_ratio
 
 
 def test_gate_stops_a_tool_that_does_not_answer(artifacts, monkeypatch):
@@ -143,7 +142,7 @@ def test_gate_stops_a_tool_that_does_not_answer(artifacts, monkeypatch):
         raise ToolError("no_readings", "nothing")
 
     monkeypatch.setattr(toolbox, "predict_crop", silent)
-    report = check_parity(deployed()[:1], artifacts, small_config().parity)
+    report = check_parity(deployed(), artifacts, small_config().parity)
     assert not report.passed
     assert report.missing == report.predictions == 32
 

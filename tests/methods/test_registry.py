@@ -68,7 +68,6 @@ FORBIDDEN = (
     "slowlab.world.facility",
     "slowlab.world.partitions",
     "slowlab.world.simulator",
-    "slowlab.world.site_distribution",
 )
 
 

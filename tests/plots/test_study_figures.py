@@ -9,6 +9,7 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from slowlab.analysis.numbers_file import read_numbers, write_numbers
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.plots.method_style import method_styles, ordered_methods
 from slowlab.plots.study_figures import TITLES, draw, write_figure
@@ -28,7 +29,7 @@ def many():
     return build_numbers(
         synthetic_inputs(
             tuple(EFFECTS),
-            sites=8,
+            sites=6,
             repeats=1,
             readers=tuple(READERS),
             flips=200,
@@ -37,6 +38,18 @@ def many():
             marks=("REHEARSAL", "DRAFT", "STAND-IN"),
         )
     )
+
+
+@pytest.fixture(scope="module")
+def equal():
+    """Without noise every interval is a point, as for a method that reads no records."""
+    methods = (*FEW, "two_wave_sobol", "random_search_with_anchor")
+    return build_numbers(synthetic_inputs(methods, sites=3, noise=0.0))
+
+
+@pytest.fixture(scope="module")
+def two():
+    return build_numbers(synthetic_inputs(FEW, sites=2))
 
 
 def artists(figure: Figure) -> dict[str, object]:
@@ -152,7 +165,9 @@ def test_without_marks_there_is_none() -> None:
     assert not [text for text in draw("figure4", numbers).texts if text.get_gid() == "mark"]
 
 
-@pytest.mark.parametrize(("study", "name"), list(itertools.product(("few", "many"), TITLES)))
+@pytest.mark.parametrize(
+    ("study", "name"), list(itertools.product(("few", "many", "equal", "two"), TITLES))
+)
 def test_nothing_overlaps_or_leaves_the_page(study, name: str, request) -> None:
     figure = draw(name, request.getfixturevalue(study))
     figure.draw_without_rendering()
@@ -171,8 +186,13 @@ def test_nothing_overlaps_or_leaves_the_page(study, name: str, request) -> None:
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
-def test_same_bytes_on_every_run(few, kind: str) -> None:
-    assert figure_bytes(draw("figure3", few), kind) == figure_bytes(draw("figure3", few), kind)
+def test_same_bytes_on_every_run_and_from_the_file(few, kind: str, tmp_path) -> None:
+    again = read_numbers(write_numbers(tmp_path / "numbers.json", few))
+    assert figure_bytes(draw("figure3", few), kind) == figure_bytes(draw("figure3", again), kind)
+
+
+def test_equal_values_are_said_to_be_equal(equal) -> None:
+    assert "\N{MINUS SIGN}0.70, all equal" in written(draw("figure4", equal))
 
 
 def test_one_site_is_said_to_be_one() -> None:

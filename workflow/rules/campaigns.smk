@@ -7,7 +7,7 @@ rule run_campaigns:
     input:
         SETTING_FILES,
         lock=LOCK,
-        compiled=ancient(COMPILED_STEP),
+        compiled=COMPILED_STEP,
     output:
         recommendations=f"{CAMPAIGN}/recommendations.json",
         campaigns=f"{CAMPAIGN}/campaigns.parquet",

@@ -18,6 +18,7 @@ from slowlab.plan.items import (
     shards,
     source_items,
 )
+from slowlab.plan.run_log import log_event
 from slowlab.plan.workflow_config import study_of_workflow
 
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
@@ -43,7 +44,7 @@ SIMULATOR_EXAMPLE = [
     "results/simulator/example/crop.parquet",
     "results/simulator/example/crop.png",
 ]
-COMPILED_STEP = "results/simulator/compiled.json"
+COMPILED_STEP = f"results/simulator/compiled-{STUDY.contract}-{STUDY.sensors}.json"
 
 NUMBERS = f"{FOLDER}/numbers.json"
 FIGURES = [

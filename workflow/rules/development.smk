@@ -32,7 +32,7 @@ rule develop_runs:
     input:
         config=DEVELOPMENT_FILE,
         lock=LOCK,
-        compiled=ancient(COMPILED_STEP),
+        compiled=COMPILED_STEP,
     output:
         f"{DEVELOPMENT}/runs/job-{{job}}.jsonl.gz",
     wildcard_constraints:
@@ -75,7 +75,7 @@ rule develop_parity:
     input:
         config=DEVELOPMENT_FILE,
         fitted=f"{DEVELOPMENT}/fitted/predictor.json",
-        compiled=ancient(COMPILED_STEP),
+        compiled=COMPILED_STEP,
     output:
         predictor=f"{FITTED}/predictor.json",
         report=f"{DEVELOPMENT}/parity.json",
@@ -101,7 +101,7 @@ rule develop_candidates:
     input:
         config=DEVELOPMENT_FILE,
         lock=LOCK,
-        compiled=ancient(COMPILED_STEP),
+        compiled=COMPILED_STEP,
     output:
         f"{DEVELOPMENT}/reference/scores.parquet",
     params:
@@ -127,7 +127,7 @@ rule develop_reference:
 rule search_common_policy:
     input:
         lock=LOCK,
-        compiled=ancient(COMPILED_STEP),
+        compiled=COMPILED_STEP,
     output:
         f"{DEVELOPMENT}/common_policy/search.json",
     params:
@@ -158,7 +158,7 @@ rule develop_radius:
         config=DEVELOPMENT_FILE,
         artifacts=RADIUS_INPUTS,
         lock=LOCK,
-        compiled=ancient(COMPILED_STEP),
+        compiled=COMPILED_STEP,
     output:
         f"{RADIUS}/{{name}}/recommendations.json",
         journals=directory(f"{RADIUS}/{{name}}/journals"),

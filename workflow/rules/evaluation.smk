@@ -13,7 +13,7 @@ rule score_method:
             if item.shard.name == wildcards.shard
         ],
         lock=LOCK,
-        compiled=ancient(COMPILED_STEP),
+        compiled=COMPILED_STEP,
     output:
         scores=f"{FOLDER}/scores/{{method}}/{{shard}}.parquet",
         sites=f"{FOLDER}/scores/{{method}}/{{shard}}.sites.parquet",

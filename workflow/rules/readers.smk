@@ -47,7 +47,7 @@ rule score_reader:
     input:
         recommendations=[f"{FOLDER}/readings/{{reader}}/{{shard}}.json"],
         lock=LOCK,
-        compiled=ancient(COMPILED_STEP),
+        compiled=COMPILED_STEP,
     output:
         scores=f"{FOLDER}/reading_scores/{{reader}}/{{shard}}.parquet",
         sites=f"{FOLDER}/reading_scores/{{reader}}/{{shard}}.sites.parquet",

@@ -35,6 +35,7 @@ rule compile_step:
         COMPILED_STEP,
     params:
         code=code_sha256(["slowlab.stages.compile"]),
-        setting=SETTING,
+        contract=STUDY.contract,
+        sensors=STUDY.sensors,
     script:
         "../scripts/compile_step.py"

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from slowlab.plan.inputs import parse_setting
 from slowlab.stages.compile import compile_step
 
-compile_step(parse_setting(snakemake.params.setting), Path(snakemake.output[0]))
+compile_step(snakemake.params.contract, snakemake.params.sensors, Path(snakemake.output[0]))
