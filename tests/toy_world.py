@@ -1,4 +1,4 @@
-"""A world with a known answer: margins are a simple function of the policy, different in each field.
+"""A world with a known answer: margins are a simple function of the policy, each field its own.
 
 Every field has an optimum and a curvature of its own, the optimum lies inside the box, and no two
 fields can be exchanged without a loss. Campaigns go through the real executor, pool and tools; only

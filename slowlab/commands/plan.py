@@ -44,7 +44,7 @@ def plan(
 
     with report_user_errors():
         config = load_study(study)
-        load_method_folders(config)
+        load_method_folders(config.method_folders)
         jobs = planned_jobs(study, targets or [])
         _print_study(config)
         if not jobs:

@@ -192,9 +192,13 @@ def _read_records(crop: SeenCrop) -> Work[None]:
 
 
 def _calls_to_come(running: Sequence[SeenCrop], rounds_left: Sequence[PlantingRound]) -> int:
-    """Calls that planting, waiting and reading totals will need until the last day."""
+    """Calls that planting, waiting and reading totals will need until the last day.
+
+    The last advance is among them: it is taken from what is kept for the end only if nothing else
+    is left.
+    """
     starts = sum(len(item.units) for item in rounds_left)
-    return len(running) + 2 * starts + max(0, len(rounds_left) - 1)
+    return len(running) + 2 * starts + len(rounds_left)
 
 
 def _free_calls(campaign: Campaign) -> int:

@@ -59,7 +59,7 @@ class GlobalBo(Method):
             crops, count = campaign.history.crops(), len(planting.units)
             chosen = choose_anywhere(task, crops, pool, count, planting.day)
             policies = [*chosen, *without(start, [*chosen, *(crop.policy for crop in crops)])]
-            affordable = affordable_crops(campaign, advances=len(rounds) - number - 1)
+            affordable = affordable_crops(campaign, advances=len(rounds) - number)
             yield from work.plant(campaign, planting.units, policies[:affordable])
         yield from work.finish(campaign)
         best = best_anywhere(task, campaign.history.crops(), pool, otherwise=start[0])

@@ -105,6 +105,6 @@ def play_local_rounds(
         chosen = choose_next(known, campaign.task, crops, estimates, count, planting.day, stream)
         tried = [crop.policy for crop in crops]
         policies = [*chosen, *without(design, [*tried, *chosen])]
-        affordable = affordable_crops(campaign, advances=len(rounds) - number - 1)
+        affordable = affordable_crops(campaign, advances=len(rounds) - number)
         yield from work.plant(campaign, planting.units, policies[:affordable])
     yield from work.finish(campaign)

@@ -69,6 +69,15 @@ def method_code(study: StudyConfig, name: str) -> str:
     return code_sha256([CAMPAIGN_STAGE], [source, *used])
 
 
+def folders_of(study: StudyConfig, name: str) -> list[str]:
+    """Folders that a job of this method must know; none for a method of this package."""
+    entry = study.entry(name)
+    if entry.command is not None:
+        return []
+    source = method_source(entry.registered_name)
+    return [] if PACKAGE in source.resolve().parents else list(study.method_folders)
+
+
 def reader_code(study: StudyConfig, name: str) -> str:
     """Hash of all that decides what a reader recommends: code and artifacts.
 

@@ -7,9 +7,9 @@ whose shards change runs again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from slowlab.methods._registry import discover, method_class
 from slowlab.plan.study import NO_FEEDBACK, MethodEntry, StudyConfig
@@ -149,13 +149,11 @@ def source_items(study: StudyConfig, shard: Shard) -> list[CampaignItem]:
     return [CampaignItem(method, study.feedback[0], 0, shard) for method in experimenting(study)]
 
 
-def load_method_folders(study: StudyConfig) -> None:
-    """Make the methods of a study's own folders known.
+def load_method_folders(folders: Iterable[str]) -> None:
+    """Make the methods of further folders known.
 
     Raises:
         MethodError: a folder or module that cannot be used.
     """
-    from pathlib import Path
-
-    for folder in study.method_folders:
+    for folder in folders:
         discover(Path(folder))

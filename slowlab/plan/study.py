@@ -115,9 +115,6 @@ class Setting(ConfigModel):
         default=None, description="Folder of measured years; needed by cabauw only."
     )
     partition: str = Field(description="Partition in the partitions file.")
-    method_folders: tuple[str, ...] = Field(
-        default=(), description="Further folders of methods, from the working folder."
-    )
 
     @model_validator(mode="after")
     def _folder_for_measured_years(self) -> Self:
@@ -140,6 +137,9 @@ class StudyConfig(Setting):
     repeats: int = Field(default=2, ge=1, le=100, description="Campaigns per site and condition.")
     sites_per_shard: int = Field(
         default=48, ge=1, le=1000, description="Sites that one job runs together; no result."
+    )
+    method_folders: tuple[str, ...] = Field(
+        default=(), description="Further folders of methods, from the working folder."
     )
     methods: tuple[Annotated[MethodEntry, BeforeValidator(_entry)], ...] = Field(
         min_length=1, description="Methods, by name or with settings."

@@ -40,7 +40,7 @@ _ROW_NAMES = {
     "supplemental_light_hours": "lamp hours",
     "vent_temperature_offset_c": "vent offset",
     "vent_rh_threshold_pct": "vent humidity",
-    "season": "season (circle of radius 0.5)",
+    "season": "season (on its circle)",
 }
 
 
@@ -65,7 +65,7 @@ def predictor_figure(
                 color=colour,
                 ls="none",
                 marker=marker,
-                ms=3.6,
+                ms=5.4 if marker == "^" else 3.6,
                 mfc="white",
                 mew=0.9,
                 gid=f"{name}-published",
@@ -78,8 +78,8 @@ def predictor_figure(
         axes.set_xticks(range(0, 181, 30))
         axes.set_xlabel("age of the crop (days)")
         axes.set_ylabel("error of the margin (EUR/m2)")
-        figure.suptitle("Process predictor on held-out sites", size=8, y=0.975)
-        axes.set_title("lines: this build; marks: published", size=6.5, color=GREY)
+        figure.suptitle("Process predictor on held-out sites", size=8, y=0.975, x=0.13, ha="left")
+        axes.set_title("lines: this build; marks: published", size=6.5, color=GREY, loc="left")
         axes.legend(loc="lower left", handlelength=2.6)
     return figure
 
@@ -126,7 +126,7 @@ def kernel_figure(length_scales: Mapping[str, float], allowed: tuple[float, floa
         axes.set_yticks(rows, [_ROW_NAMES[name] for name in names])
         axes.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
         axes.set_xlabel("length scale (widths of the allowed range)")
-        figure.suptitle("Kernel of the local optimiser", size=8, y=0.975)
-        axes.set_title("dashed: limits of the search", size=6.5, color=GREY)
-        axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.93))
+        figure.suptitle("Kernel of the local optimiser", size=8, y=0.975, x=0.36, ha="left")
+        axes.set_title("dashed: limits of the search", size=6.5, color=GREY, loc="left")
+        axes.legend(loc="lower right", framealpha=1.0, frameon=True, edgecolor="none")
     return figure

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowlab.config import CONFIG_ROOT
-from slowlab.methods._registry import discover
 from slowlab.plan.study import Setting
 from slowlab.tools.artifacts import ArtifactFolder
 from slowlab.world.contract import Contract, load_contract
@@ -42,16 +41,13 @@ class Materials:
 
     @classmethod
     def load(cls, setting: Setting) -> Materials:
-        """Read all files of a setting, and make methods of its own folders known.
+        """Read all files of a setting.
 
         Raises:
             ConfigError: a file is missing or does not fit.
-            MethodError: a folder of methods cannot be used.
         """
         contract = load_contract(CONFIG_ROOT / "contracts" / f"{setting.contract}.yaml")
         folder = setting.weather_folder
-        for methods in setting.method_folders:
-            discover(Path(methods))
         return cls(
             setting,
             contract,

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("Snakefile", "requirements.lock", "slowlab", "workflow", "config", "figures", "docs")
+COPIED = (
+    "Snakefile",
+    "requirements.lock",
+    "slowlab",
+    "workflow",
+    "config",
+    "figures",
+    "docs",
+    "examples",
+)
 TINY = """
 study: tiny
 partition: rehearsal

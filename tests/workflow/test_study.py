@@ -101,17 +101,23 @@ def test_a_setting_of_one_method_reruns_that_method_only(copy):
     assert all("prior_bo" in files for files in campaigns)
 
 
-def test_a_method_from_a_folder_of_ones_own_joins_without_rerunning_the_others(copy):
+def test_methods_of_ones_own_join_without_rerunning_the_others(copy):
+    """A module from a folder of one's own, and a program that speaks JSON lines."""
     folder = copy.folder / "mine"
     folder.mkdir()
     (folder / "throw_away.py").write_text(THROW_AWAY, encoding="utf-8")
-    copy.write_study(more_methods="  - throw_away", more_keys="method_folders: [mine]")
+    agent = "  - {name: agent, command: [python, examples/agent.py]}"
+    copy.write_study(more_methods=f"  - throw_away\n{agent}", more_keys="method_folders: [mine]")
     planned = [files for rule, files in copy.planned() if rule == "run_campaigns"]
-    assert len(planned) == 2
-    assert all("throw_away" in files for files in planned)
+    assert len(planned) == 2 + 2
+    assert all("throw_away" in files or "agent" in files for files in planned)
     copy.run("--cores", "2")
-    table = copy.folder / "results" / "tiny" / "tables" / "table2.csv"
-    assert "throw away" in table.read_text(encoding="utf-8")
+    results = copy.folder / "results" / "tiny"
+    table = (results / "tables" / "table2.csv").read_text(encoding="utf-8")
+    assert "throw away" in table
+    campaigns = pd.read_parquet(results / "campaigns.parquet").query("method == 'agent'")
+    assert list(campaigns["ending"]) == ["closed"] * 4
+    assert set(campaigns["source"]) == {"recommendation"}
 
 
 @pytest.mark.parametrize(

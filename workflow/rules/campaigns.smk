@@ -19,6 +19,7 @@ rule run_campaigns:
     params:
         code=lambda wildcards: method_code(STUDY, wildcards.method),
         setting=SETTING,
+        method_folders=lambda wildcards: folders_of(STUDY, wildcards.method),
         entry=lambda wildcards: STUDY.entry(wildcards.method).model_dump_json(),
     script:
         "../scripts/run_campaigns.py"

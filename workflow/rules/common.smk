@@ -7,7 +7,13 @@ from pathlib import Path
 from slowlab.campaign.isolation import SINGLE_THREAD
 from slowlab.plan.fingerprint import code_sha256
 from slowlab.plan.interrupted import resume_interrupted
-from slowlab.plan.inputs import method_code, reader_code, setting_files, setting_json
+from slowlab.plan.inputs import (
+    folders_of,
+    method_code,
+    reader_code,
+    setting_files,
+    setting_json,
+)
 from slowlab.plan.items import (
     StudyPaths,
     campaign_items,
@@ -32,7 +38,7 @@ os.environ.update(SINGLE_THREAD)
 
 resume_interrupted(workflow, Path.cwd())
 STUDY = study_of_workflow(workflow, ROOT)
-load_method_folders(STUDY)
+load_method_folders(STUDY.method_folders)
 PATHS = StudyPaths(STUDY.study)
 FOLDER = str(PATHS.folder)
 SHARDS = {shard.name: shard for shard in shards(STUDY)}

@@ -11,7 +11,5 @@ from slowlab.plan.study import StudyConfig
 from slowlab.report.study import load_inputs
 
 study = validate_config(json.loads(snakemake.params.study), StudyConfig, "study")
-load_method_folders(study)
-write_numbers(
-    Path(snakemake.output[0]), build_numbers(load_inputs(study, snakemake.params.folder))
-)
+load_method_folders(study.method_folders)
+write_numbers(Path(snakemake.output[0]), build_numbers(load_inputs(study, snakemake.params.folder)))

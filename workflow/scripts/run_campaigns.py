@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from slowlab.plan.inputs import parse_entry, parse_setting, sites_of_shard
+from slowlab.plan.items import load_method_folders
 from slowlab.stages.campaign_files import make_campaigns
 from slowlab.stages.campaigns import CampaignJob
 from slowlab.stages.materials import Materials
 
+load_method_folders(snakemake.params.method_folders)
 wildcards = snakemake.wildcards
 job = CampaignJob(
     entry=parse_entry(snakemake.params.entry),
