@@ -112,7 +112,7 @@ def read_payload(payload: object) -> tuple[ActionKind, dict[str, Any]]:
         ActionRejected: not acceptable JSON, no object with a text ``action``, or an unknown action.
             None of these uses budget.
     """
-    data = _plain(payload)
+    data = plain_data(payload)
     if not isinstance(data, dict) or not isinstance(data.get("action"), str):
         raise ActionRejected(
             Reason.NOT_AN_ACTION, f'send one object with a text "action": {_NAMES}', charged=False
@@ -173,13 +173,21 @@ _REQUIRED = {
 }
 
 
-def _plain(payload: object) -> Any:
-    """The payload as plain data, if it keeps to the one rule."""
+def plain_data(payload: object, limits: JsonLimits = ACTION_LIMITS) -> Any:
+    """The payload as plain data, if it keeps to the one rule.
+
+    Args:
+        payload: JSON text, its UTF-8 bytes, or a Python object.
+        limits: size, depth and number length.
+
+    Raises:
+        ActionRejected: not acceptable JSON; it uses no budget.
+    """
     try:
         if not isinstance(payload, str | bytes):
-            _check_size(payload)
+            _check_size(payload, limits)
             payload = canonical_json(payload)
-        return loads_strict(payload, ACTION_LIMITS)
+        return loads_strict(payload, limits)
     except StrictJsonError as error:
         problem = str(error)
     except CanonicalError:  # its message names the place by received keys
@@ -189,7 +197,7 @@ def _plain(payload: object) -> Any:
     )
 
 
-def _check_size(payload: object) -> None:
+def _check_size(payload: object, limits: JsonLimits) -> None:
     """Stop at a Python object with more members than the size limit has bytes.
 
     The limit also ends the walk through an object that contains itself.
@@ -202,7 +210,7 @@ def _check_size(payload: object) -> None:
             pending.extend(item.values())
         elif isinstance(item, list | tuple):
             pending.extend(item)
-        if seen + len(pending) > ACTION_LIMITS.max_bytes:
+        if seen + len(pending) > limits.max_bytes:
             raise CanonicalError("too many members")
 
 

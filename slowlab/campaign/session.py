@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from slowlab.campaign.actions import read_payload
-from slowlab.campaign.errors import ActionRejected, ErrorInfo, ErrorKind, Reason, Reply
+from slowlab.campaign.actions import plain_data, read_payload
+from slowlab.campaign.errors import FROZEN, ActionRejected, ErrorInfo, ErrorKind, Reason, Reply
 from slowlab.campaign.journal_format import JournalError, JournalFault, RecordKind
-from slowlab.canonical import canonical_json, loads_strict
+from slowlab.canonical import JsonLimits, canonical_json, loads_strict
 
 if TYPE_CHECKING:
     from slowlab.campaign.executor import Executor, PendingAdvance
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 REQUEST_LIMIT = 10_000
 """Requests that a session takes. Far above every budget: it ends an agent that repeats for ever
 what costs nothing, such as unknown actions."""
+
+TOOL_CALL_LIMITS = JsonLimits(max_depth=32, max_number_chars=400)
+"""Size, depth and number length of a tool call as plain data."""
 
 DayProgress = Callable[[int, int], None]
 """Called while campaigns are stepped, with the days done and the days to do."""
@@ -141,15 +144,6 @@ class ToolCall:
 ToolHandler = Callable[[ToolCall], Reply]
 """Answers tool calls of one campaign."""
 
-FROZEN = Reply.failure(
-    ErrorInfo(
-        ErrorKind.INFRASTRUCTURE_FAILURE,
-        Reason.TECHNICAL_FAILURE,
-        "a technical failure has paused the campaign; it is not counted against you",
-    )
-)
-"""What an agent is told once a session is frozen."""
-
 
 class Session:
     """One campaign behind its journal; see the module.
@@ -251,12 +245,23 @@ class Session:
             self.executor.begin("")
 
     def use_tool(self, call: ToolCall, handler: ToolHandler) -> Reply:
-        """Record the use of a tool and its answer."""
+        """Record the use of a tool and its answer.
+
+        A call that is no plain data is the caller's mistake. It is refused before it reaches the
+        tools, and only the refusal is recorded.
+        """
         if self.failure is not None:
             return FROZEN
+        try:
+            payload = _recordable(call)
+        except ActionRejected as problem:
+            error = ErrorInfo(ErrorKind.INVALID_ACTION, problem.reason, problem.message)
+            reply = Reply.failure(error)
+            sound = self.refuse({"fault": "tool_call"}, reply.payload())
+            return reply if sound else FROZEN
         with self._guarded(FailureKind.EXECUTOR):
             self.requests += 1
-            self.recorder.put(RecordKind.TOOL_REQUEST, call.payload())
+            self.recorder.put(RecordKind.TOOL_REQUEST, payload)
             reply = handler(call)
             self.recorder.put(RecordKind.TOOL_REPLY, reply.payload())
             return reply
@@ -340,6 +345,21 @@ class Session:
         except Exception as error:
             self.fail(kind, repr(error))
             _log.exception("session frozen")
+
+
+def _recordable(call: ToolCall) -> dict[str, Any]:
+    """A tool call as plain data; raises ActionRejected where it is none."""
+    message = "a tool call has a text as its name and an object as its arguments"
+    if isinstance(call.name, str) and isinstance(call.arguments, Mapping):
+        try:
+            payload = call.payload()
+            plain_data(payload, TOOL_CALL_LIMITS)
+            return payload
+        except ActionRejected:
+            raise
+        except Exception:  # whatever a mapping of the method's own raises
+            message = "the arguments of a tool call cannot be read"
+    raise ActionRejected(Reason.MALFORMED, message, charged=False)
 
 
 def canonical_text(payload: object) -> str | None:

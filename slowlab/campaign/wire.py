@@ -31,9 +31,9 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
 
-from slowlab.campaign.errors import ErrorInfo, ErrorKind, Reason, Reply
+from slowlab.campaign.errors import FROZEN, ErrorInfo, ErrorKind, Reason, Reply
 from slowlab.campaign.replay import Resumed
-from slowlab.campaign.session import FROZEN, Session, ToolCall, ToolHandler
+from slowlab.campaign.session import Session, ToolCall, ToolHandler
 from slowlab.campaign.settlement import CampaignStatus
 from slowlab.canonical import (
     JsonLimits,

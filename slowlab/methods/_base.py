@@ -20,7 +20,8 @@ from slowlab.campaign.history import History
 from slowlab.campaign.session import ToolCall
 from slowlab.config import ConfigModel
 from slowlab.tools.artifacts import ArtifactFolder
-from slowlab.world.policy import POLICY_FIELDS, Bound, Policy, PolicyBounds
+from slowlab.tools.public_task import policy_bounds
+from slowlab.world.policy import Policy, PolicyBounds
 
 Steps = Generator[Mapping[str, Any] | ToolCall, Reply, Any]
 """A method at work: yields actions and tool calls, receives replies. What it returns is a remark
@@ -72,7 +73,7 @@ class Campaign:
     @property
     def bounds(self) -> PolicyBounds:
         """Bounds of the six policy fields, taken by name."""
-        return task_bounds(self.task)
+        return policy_bounds(self.task)
 
 
 class Method(ABC):
@@ -117,21 +118,6 @@ class StaticMethod(Method):
     @abstractmethod
     def recommend(self, task: Mapping[str, Any]) -> Policy:
         """The policy for a site, from its public task alone."""
-
-
-def task_bounds(task: Mapping[str, Any]) -> PolicyBounds:
-    """Bounds of the six policy fields of a task, whatever the order in which they are listed.
-
-    Raises:
-        KeyError: a field is missing.
-    """
-    rows = {row["name"]: row for row in task["policy"]["fields"]}
-    return PolicyBounds(
-        **{
-            name: Bound(**{key: rows[name][key] for key in ("min", "max", "unit")})
-            for name in POLICY_FIELDS
-        }
-    )
 
 
 def watched(steps: Steps, history: History) -> Steps:

@@ -7,6 +7,7 @@ need is kept, whether or not the task keeps it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,8 @@ class Estimate:
 
 CropName = tuple[int, int]
 """Compartment and crop number."""
+Estimates = dict[CropName, Estimate]
+"""Predicted margins of running crops."""
 
 
 def planting_rounds(
@@ -86,9 +89,13 @@ def planting_rounds(
 
 def half_crop_day(campaign: Campaign) -> float:
     """The last control step up to half a crop, in days."""
-    calendar = campaign.calendar
-    steps_a_day = SECONDS_PER_DAY // calendar["step_seconds"]
-    return (calendar["crop_days"] * steps_a_day // 2) / steps_a_day
+    return on_a_step(campaign, campaign.calendar["crop_days"] / 2)
+
+
+def on_a_step(campaign: Campaign, day: float) -> float:
+    """The last control step up to a day, in days; actions are taken at control steps only."""
+    steps_a_day = SECONDS_PER_DAY // campaign.calendar["step_seconds"]
+    return math.floor(day * steps_a_day) / steps_a_day
 
 
 def advance_to(campaign: Campaign, day: float) -> Work[bool]:
@@ -144,10 +151,6 @@ def predict_running(campaign: Campaign, rounds_left: Sequence[PlantingRound]) ->
                 float(reply.result["margin_eur_m2"]), float(reply.result["typical_error_eur_m2"])
             )
     return found
-
-
-Estimates = dict[CropName, Estimate]
-"""Predicted margins of running crops."""
 
 
 def finish(campaign: Campaign) -> Work[None]:

@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from slowlab.tools.matern import FloatArray, matern52_at, profiled_misfit
 from slowlab.tools.season_kernel import JITTER, SeasonKernel, season_coordinates
 from slowlab.world.policy import POLICY_FIELDS, Policy, PolicyBounds, encode, to_unit
 
@@ -31,8 +32,6 @@ _FRACTIONS = 0.5 ** np.arange(12.0)
 _LONGEST_STEP = 2.0
 _ITERATIONS = 60
 _TOLERANCE = 1e-5
-
-FloatArray = NDArray[np.float64]
 
 
 def fit_free_kernel(
@@ -107,12 +106,8 @@ class _Problem:
         white = np.linalg.solve(
             lower, np.broadcast_to(ones_and_margins, (len(points), *ones_and_margins.shape))
         )
-        ones, margins = white[..., 0], white[..., 1]
-        mean = np.sum(ones * margins, axis=-1) / np.sum(ones**2, axis=-1)
-        misfit = np.sum((margins - mean[:, None] * ones) ** 2, axis=-1)
-        determinant = 2.0 * np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=-1)
         prior = np.sum(((points - PRIOR_CENTRES) / PRIOR_SDS) ** 2, axis=-1)
-        return misfit + determinant + prior
+        return profiled_misfit(lower, white[..., 0], white[..., 1]) + prior
 
     def _covariances(self, points: FloatArray) -> FloatArray:
         """Covariance of standardised margins for each vector of parameters, ``[k, n, n]``."""
@@ -120,8 +115,8 @@ class _Problem:
         lengths = np.exp(points[:, :fields])
         season_length, share_logit, log_common, log_noise, log_scale = points[:, fields:].T
         share = _column(1.0 / (1.0 + np.exp(-share_logit)))
-        policy = _matern52(np.einsum("ijf,kf->kij", self._policy_squares, lengths**-2.0))
-        season = _matern52(self._season_squares / _column(np.exp(2.0 * season_length)))
+        policy = matern52_at(np.einsum("ijf,kf->kij", self._policy_squares, lengths**-2.0))
+        season = matern52_at(self._season_squares / _column(np.exp(2.0 * season_length)))
         signal = policy * (1.0 - share + share * season) + _column(np.exp(log_common)) * season
         ratio = _column(np.exp(log_noise)) + JITTER
         scale = _column(np.exp(log_scale))
@@ -175,8 +170,3 @@ def _updated(inverse: FloatArray, moved: FloatArray, turned: FloatArray) -> Floa
 
 def _column(values: FloatArray) -> FloatArray:
     return values[:, None, None]
-
-
-def _matern52(squared_distance: FloatArray) -> FloatArray:
-    distance = np.sqrt(5.0 * squared_distance)
-    return (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)

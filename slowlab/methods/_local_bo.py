@@ -19,7 +19,6 @@ from pydantic import Field
 from slowlab.campaign.history import SeenCrop
 from slowlab.config import ConfigModel
 from slowlab.methods._acquisition import best_mean, choose_batch
-from slowlab.methods._base import task_bounds
 from slowlab.methods._design import (
     box_around,
     design_around,
@@ -30,6 +29,7 @@ from slowlab.methods._design import (
 from slowlab.methods._field_work import CropName, Estimate
 from slowlab.methods._free_kernel import fit_free_kernel
 from slowlab.tools.artifacts import ArtifactFolder
+from slowlab.tools.public_task import policy_bounds, scoring_days
 from slowlab.tools.season_kernel import PolicyPosterior, SeasonKernel, fit_posterior
 from slowlab.world.policy import Policy, PolicyBounds, encode, parse_policy
 
@@ -109,7 +109,7 @@ def local_knowledge(
         ArtifactError: an artifact is missing or damaged, or is one of another contract.
         PolicyError: the fixed reference is outside the task's bounds.
     """
-    bounds = task_bounds(task)
+    bounds = policy_bounds(task)
     start = random_policy(bounds, rng)  # always drawn, so that all other numbers are the same
     if settings.anchor:
         start = parse_policy(artifacts.load("fixed_reference").content["policy"], bounds)
@@ -126,13 +126,8 @@ def design_points(
     known: Knowledge, count: int, task: Mapping[str, Any], rng: np.random.Generator
 ) -> list[Policy]:
     """The centre, then different points of the design around it: at most ``count`` policies."""
-    around = design_around(known.centre, known.radius, count - 1, task_bounds(task), rng)
+    around = design_around(known.centre, known.radius, count - 1, policy_bounds(task), rng)
     return [known.centre, *around][:count]
-
-
-def scoring_days(task: Mapping[str, Any]) -> list[float]:
-    """Planting days of the score, each of the same weight."""
-    return sorted(planting["day"] for planting in task["scoring"]["plantings"])
 
 
 def observations(
@@ -210,7 +205,7 @@ def choose_next(
     seen = observations(crops, estimates)
     if not len(seen):
         return []
-    bounds, days = task_bounds(task), scoring_days(task)
+    bounds, days = policy_bounds(task), scoring_days(task)
     posterior = believe_running(fit(known.kernel, bounds, seen), crops, seen)
     worthy = candidates_worth_a_score(crops)
     incumbent, _ = best_mean(posterior, worthy, days)
@@ -242,5 +237,5 @@ def best_tried(
         if otherwise is None:
             raise ValueError("no crop was completed and no other policy is given")
         return otherwise
-    posterior = fit(kernel, task_bounds(task), seen)
+    posterior = fit(kernel, policy_bounds(task), seen)
     return best_mean(posterior, seen.policies, scoring_days(task))[0]

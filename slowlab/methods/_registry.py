@@ -7,19 +7,17 @@ Methods may also live in other folders: those that are named in the environment 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import importlib.util
 import os
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from slowlab.config import validate_config
 from slowlab.methods._base import Method, MethodError
+from slowlab.registry import enter_class, import_public_modules, look_up
 from slowlab.tools.artifacts import ArtifactFolder
 
 PATH_VARIABLE = "SLOWLAB_METHODS_PATH"
@@ -40,21 +38,10 @@ def register[MethodT: Method](name: str) -> Callable[[type[MethodT]], type[Metho
             raise MethodError(f"method {name!r}: a name has small letters, digits and underscores")
         if not issubclass(method, Method):
             raise MethodError(f"method {name!r}: {method.__name__} is no subclass of Method")
-        known = _METHODS.get(name)
-        if known is not None and known.__module__ != method.__module__:
-            raise MethodError(f"method {name!r} is registered twice: {known.__module__}")
-        _METHODS[name] = method
+        enter_class(_METHODS, "method", name, method, MethodError)
         return method
 
     return enter
-
-
-@cache
-def _discover() -> None:
-    package = importlib.import_module("slowlab.methods")
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"slowlab.methods.{module.name}")
 
 
 def discover(folder: str | Path) -> None:
@@ -99,7 +86,7 @@ def registered() -> dict[str, type[Method]]:
     Raises:
         MethodError: a folder of ``SLOWLAB_METHODS_PATH`` cannot be used.
     """
-    _discover()
+    import_public_modules("slowlab.methods")
     for folder in os.environ.get(PATH_VARIABLE, "").split(os.pathsep):
         if folder:
             discover(folder)
@@ -112,10 +99,7 @@ def method_class(name: str) -> type[Method]:
     Raises:
         MethodError: there is none of that name.
     """
-    known = registered()
-    if name not in known:
-        raise MethodError(f"no method {name!r}; there are {', '.join(known)}")
-    return known[name]
+    return look_up(registered(), "method", name, MethodError)
 
 
 def method_source(name: str) -> Path:

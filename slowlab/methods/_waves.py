@@ -15,9 +15,10 @@ import numpy as np
 
 from slowlab.campaign.history import SeenCrop
 from slowlab.methods import _field_work as work
-from slowlab.methods._base import Campaign, Steps, task_bounds
+from slowlab.methods._base import Campaign, Steps
 from slowlab.methods._design import Box, tidy_policies
 from slowlab.tools.artifacts import ArtifactFolder
+from slowlab.tools.public_task import policy_bounds
 from slowlab.tools.runs import completed_crops, margin_eur_m2
 from slowlab.world.policy import (
     POLICY_FIELDS,
@@ -50,6 +51,23 @@ def two_waves(campaign: Campaign, first: Sequence[Policy], then: NextWave, choos
         yield from work.read_totals(campaign)
         yield from plant(campaign, then(completed_crops(campaign.history.crops())))
     yield from finish(campaign, choose)
+
+
+def two_drawn_waves(campaign: Campaign, policies: Sequence[Policy]) -> Steps:
+    """Plant policies that were chosen before, in two waves, and recommend the best crop seen.
+
+    Args:
+        campaign: the public view, on day 0.
+        policies: two for each compartment, or more, which are not used; the first is recommended
+            where no crop could be read.
+    """
+    size = len(campaign.units)
+    yield from two_waves(
+        campaign,
+        first=policies[:size],
+        then=lambda crops: policies[size : 2 * size],
+        choose=lambda crops: best_seen(crops, otherwise=policies[0]),
+    )
 
 
 def plant(campaign: Campaign, policies: Sequence[Policy]) -> Steps:
@@ -134,7 +152,7 @@ def artifact_policy(artifacts: ArtifactFolder, name: str, task: Mapping[str, Any
         ArtifactError: the artifact cannot be used.
         PolicyError: its policy is not valid in this task.
     """
-    return parse_policy(artifacts.load(name).content["policy"], task_bounds(task))
+    return parse_policy(artifacts.load(name).content["policy"], policy_bounds(task))
 
 
 def _random_policy(box: Box, bounds: PolicyBounds, rng: np.random.Generator) -> Policy:

@@ -12,17 +12,17 @@ from slowlab.campaign.history import SeenCrop
 from slowlab.config import ConfigModel
 from slowlab.methods import _field_work as work
 from slowlab.methods._acquisition import best_mean, choose_batch
-from slowlab.methods._base import Campaign, Method, Steps, task_bounds
+from slowlab.methods._base import Campaign, Method, Steps
 from slowlab.methods._design import sobol_policies, whole_box, without
 from slowlab.methods._local_bo import (
     believe_running,
     candidates_worth_a_score,
     fit,
     observations,
-    scoring_days,
 )
 from slowlab.methods._registry import register
 from slowlab.methods._waves import affordable_crops
+from slowlab.tools.public_task import policy_bounds, scoring_days
 from slowlab.world.policy import Policy
 
 
@@ -77,7 +77,7 @@ def choose_anywhere(
     seen = observations(crops)
     if not len(seen):
         return []
-    posterior = believe_running(fit(None, task_bounds(task), seen), crops, seen)
+    posterior = believe_running(fit(None, policy_bounds(task), seen), crops, seen)
     untried = without(pool, [crop.policy for crop in crops])
     worthy = candidates_worth_a_score(crops)
     return choose_batch(posterior, untried, worthy, count, planting_day, scoring_days(task))
@@ -97,5 +97,5 @@ def best_anywhere(
     seen = observations(crops)
     if not len(seen):
         return otherwise
-    posterior = fit(None, task_bounds(task), seen)
+    posterior = fit(None, policy_bounds(task), seen)
     return best_mean(posterior, [*pool, *seen.policies], scoring_days(task))[0]

@@ -9,7 +9,7 @@ from slowlab.config import ConfigModel
 from slowlab.methods._base import Campaign, Method, Steps
 from slowlab.methods._design import box_around, whole_box
 from slowlab.methods._registry import register
-from slowlab.methods._waves import artifact_policy, best_seen, random_policies, two_waves
+from slowlab.methods._waves import artifact_policy, random_policies, two_drawn_waves
 from slowlab.tools.artifacts import ArtifactFolder
 from slowlab.world.policy import Policy
 
@@ -39,14 +39,9 @@ class LocalRandomSearch(Method):
 
     def play(self, campaign: Campaign, rng: np.random.Generator) -> Steps:
         """Draw both waves evenly from the feasible policies of the box."""
-        size = len(campaign.units)
-        tried = centre_and_neighbours(2 * size, self.settings, self.artifacts, campaign, rng)
-        yield from two_waves(
-            campaign,
-            first=tried[:size],
-            then=lambda crops: tried[size:],
-            choose=lambda crops: best_seen(crops, otherwise=tried[0]),
-        )
+        count = 2 * len(campaign.units)
+        tried = centre_and_neighbours(count, self.settings, self.artifacts, campaign, rng)
+        yield from two_drawn_waves(campaign, tried)
 
 
 def centre_and_neighbours(

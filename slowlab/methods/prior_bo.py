@@ -70,7 +70,9 @@ def staggered_rounds(
 ) -> tuple[PlantingRound, ...]:
     """Rounds of planting in which the halves of the compartments take turns."""
     units, half = campaign.units, len(campaign.units) // 2
-    later = work.half_crop_day(campaign) if second_wave_day is None else second_wave_day
+    later = work.half_crop_day(campaign)
+    if second_wave_day is not None:
+        later = work.on_a_step(campaign, second_wave_day)
     if later == 0 or half == 0:
         return work.planting_rounds(campaign, {0.0: units})
     return work.planting_rounds(campaign, {0.0: units[:half], later: units[half:]})

@@ -9,7 +9,7 @@ from slowlab.config import ConfigModel
 from slowlab.methods._base import Campaign, Method, Steps
 from slowlab.methods._design import whole_box
 from slowlab.methods._registry import register
-from slowlab.methods._waves import artifact_policy, best_seen, random_policies, two_waves
+from slowlab.methods._waves import artifact_policy, random_policies, two_drawn_waves
 
 
 class RandomSearchSettings(ConfigModel):
@@ -30,13 +30,7 @@ class RandomSearch(Method):
 
     def play(self, campaign: Campaign, rng: np.random.Generator) -> Steps:
         """Draw both waves evenly from all feasible policies."""
-        size = len(campaign.units)
-        drawn = random_policies(2 * size, whole_box(), campaign.bounds, rng)
+        drawn = random_policies(2 * len(campaign.units), whole_box(), campaign.bounds, rng)
         if self.settings.anchor:
             drawn[0] = artifact_policy(self.artifacts, "fixed_reference", campaign.task)
-        yield from two_waves(
-            campaign,
-            first=drawn[:size],
-            then=lambda crops: drawn[size:],
-            choose=lambda crops: best_seen(crops, otherwise=drawn[0]),
-        )
+        yield from two_drawn_waves(campaign, drawn)

@@ -9,7 +9,7 @@ from slowlab.config import ConfigModel
 from slowlab.methods._base import Campaign, Method, Steps
 from slowlab.methods._design import sobol_policies, whole_box
 from slowlab.methods._registry import register
-from slowlab.methods._waves import artifact_policy, best_seen, two_waves
+from slowlab.methods._waves import artifact_policy, two_drawn_waves
 
 
 class TwoWaveSobolSettings(ConfigModel):
@@ -30,13 +30,7 @@ class TwoWaveSobol(Method):
 
     def play(self, campaign: Campaign, rng: np.random.Generator) -> Steps:
         """Two points for each compartment; a night warmer than its day is lowered to the day."""
-        size = len(campaign.units)
-        points = sobol_policies(2 * size, whole_box(), campaign.bounds, rng)
+        points = sobol_policies(2 * len(campaign.units), whole_box(), campaign.bounds, rng)
         if self.settings.anchor:
             points[0] = artifact_policy(self.artifacts, "fixed_reference", campaign.task)
-        yield from two_waves(
-            campaign,
-            first=points[:size],
-            then=lambda crops: points[size : 2 * size],
-            choose=lambda crops: best_seen(crops, otherwise=points[0]),
-        )
+        yield from two_drawn_waves(campaign, points)

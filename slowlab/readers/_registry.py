@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from slowlab.config import validate_config
 from slowlab.readers._base import Reader
+from slowlab.registry import enter_class, import_public_modules, look_up
 from slowlab.tools.artifacts import ArtifactFolder
 
 _READERS: dict[str, type[Reader]] = {}
@@ -27,26 +25,15 @@ def register(name: str) -> Callable[[type[Reader]], type[Reader]]:
     """
 
     def enter(reader: type[Reader]) -> type[Reader]:
-        known = _READERS.get(name)
-        if known is not None and known.__module__ != reader.__module__:
-            raise ReaderError(f"reader {name!r} is registered twice: {known.__module__}")
-        _READERS[name] = reader
+        enter_class(_READERS, "reader", name, reader, ReaderError)
         return reader
 
     return enter
 
 
-@cache
-def _discover() -> None:
-    package = importlib.import_module("slowlab.readers")
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"slowlab.readers.{module.name}")
-
-
 def registered() -> dict[str, type[Reader]]:
     """All readers by name, in alphabetical order."""
-    _discover()
+    import_public_modules("slowlab.readers")
     return dict(sorted(_READERS.items()))
 
 
@@ -56,10 +43,7 @@ def reader_class(name: str) -> type[Reader]:
     Raises:
         ReaderError: there is none of that name.
     """
-    known = registered()
-    if name not in known:
-        raise ReaderError(f"no reader {name!r}; there are {', '.join(known)}")
-    return known[name]
+    return look_up(registered(), "reader", name, ReaderError)
 
 
 def build_reader(name: str, settings: Mapping[str, Any], artifacts: ArtifactFolder) -> Reader:

@@ -14,8 +14,14 @@ from typing import Any
 
 from pydantic import Field
 
-from slowlab.canonical import JsonLimits, canonical_json, canonical_sha256, loads_strict
-from slowlab.config import ConfigModel, validate_config
+from slowlab.canonical import (
+    JsonLimits,
+    StrictJsonError,
+    canonical_json,
+    canonical_sha256,
+    loads_strict,
+)
+from slowlab.config import ConfigError, ConfigModel, validate_config
 from slowlab.io import atomic_write_text
 from slowlab.world.policy import checked_fields
 
@@ -66,7 +72,10 @@ class ArtifactFolder:
             text = path.read_bytes()
         except OSError as error:
             raise ArtifactError(f"{path}: {error.strerror or 'cannot be read'}") from None
-        found = validate_config(loads_strict(text, _LIMITS), Artifact, str(path))
+        try:
+            found = validate_config(loads_strict(text, _LIMITS), Artifact, str(path))
+        except (StrictJsonError, ConfigError) as error:
+            raise ArtifactError(f"{path}: {error}") from None
         checked_fields(found.fields)
         if found.sha256 != _sha256(found.model_dump(mode="json")):
             raise ArtifactError(f"{path}: its content does not have the hash that it names")

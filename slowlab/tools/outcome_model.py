@@ -16,13 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve, solve_triangular
 
-from slowlab.tools.season_kernel import matern52, season_coordinates
+from slowlab.tools.matern import FloatArray, MarginProcess, matern52
+from slowlab.tools.season_kernel import season_coordinates
 from slowlab.world.policy import POLICY_FIELDS, Policy, PolicyBounds, encode, to_unit
-
-FloatArray = NDArray[np.float64]
 
 INPUTS = (*POLICY_FIELDS, "season_sine", "season_cosine")
 """The eight inputs, in the order of the length scales."""
@@ -42,7 +41,7 @@ _BOUNDS = np.log(
 
 
 @dataclass(frozen=True)
-class OutcomeModel:
+class OutcomeModel(MarginProcess):
     """A fitted process, conditioned on crops.
 
     Attributes:
@@ -75,24 +74,9 @@ class OutcomeModel:
         """SD of the process itself."""
         return self.spread_eur_m2 * float(np.sqrt(self.signal_variance))
 
-    def scored(
-        self, policies: Sequence[Policy], scoring_days: Sequence[float]
+    def _averaged(
+        self, policies: Sequence[Policy], days: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and SD of the average margin over planting days, all of one weight, EUR/m2.
-
-        Args:
-            policies: n policies.
-            scoring_days: planting days; a day that is listed twice counts twice.
-
-        Returns:
-            Mean ``[n]`` and SD ``[n]`` of the noise-free average.
-
-        Raises:
-            ValueError: no scoring day.
-        """
-        if not len(scoring_days):
-            raise ValueError("there must be at least one scoring day")
-        days = np.sort(np.asarray(scoring_days, np.float64))
         unit = to_unit(encode(policies), self.bounds)
         points = [_inputs(unit, np.full(len(unit), day)) for day in days]
         cross = np.mean([self._covariance(point, self.inputs) for point in points], axis=0)
@@ -103,10 +87,6 @@ class OutcomeModel:
         explained = np.sum(solve_triangular(lower, cross.T, lower=True) ** 2, axis=0)
         sd = np.sqrt(np.maximum(prior - explained, 0.0))
         return self.centre_eur_m2 + self.spread_eur_m2 * mean, self.spread_eur_m2 * sd
-
-    def at(self, policies: Sequence[Policy], day: float) -> tuple[FloatArray, FloatArray]:
-        """Mean and SD of the noise-free margin at one planting day, each ``[n]``, EUR/m2."""
-        return self.scored(policies, [day])
 
     def believe(self, policy: Policy, day: float) -> OutcomeModel:
         """The model if a crop came out as it is predicted now; everything fitted stays."""

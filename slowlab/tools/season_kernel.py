@@ -21,11 +21,12 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import Field
 
 from slowlab.config import ConfigModel, validate_config
 from slowlab.tools.artifacts import Artifact, ArtifactError
+from slowlab.tools.matern import FloatArray, MarginProcess, matern52, profiled_misfit
 from slowlab.world.policy import (
     POLICY_FIELDS,
     FieldsError,
@@ -48,7 +49,6 @@ _SCALE_REACH = 4.0 * math.log(10.0)
 _SCALE_STEPS = 33
 _SCALE_PASSES = 5
 
-FloatArray = NDArray[np.float64]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -153,13 +153,6 @@ def season_coordinates(planting_days: ArrayLike) -> FloatArray:
     return 0.5 * (1.0 + np.column_stack([np.sin(angle), np.cos(angle)]))
 
 
-def matern52(first: FloatArray, second: FloatArray, length_scales: ArrayLike) -> FloatArray:
-    """Matern 5/2 correlation between rows of ``[n, d]`` and ``[m, d]``, ``[n, m]``."""
-    scaled = (first[:, None, :] - second[None, :, :]) / np.asarray(length_scales, np.float64)
-    distance = np.sqrt(5.0 * np.sum(scaled**2, axis=-1))
-    return (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
-
-
 def covariance(
     kernel: SeasonKernel,
     unit_1: FloatArray,
@@ -192,7 +185,7 @@ def covariance(
 
 
 @dataclass(frozen=True)
-class PolicyPosterior:
+class PolicyPosterior(MarginProcess):
     """What is believed about margins after some crops.
 
     Attributes:
@@ -215,30 +208,12 @@ class PolicyPosterior:
     mean_eur_m2: float
     scale: float
 
-    def scored(
-        self, policies: Sequence[Policy], scoring_days: Sequence[float]
+    def _averaged(
+        self, policies: Sequence[Policy], days: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and SD of the average margin over planting days, all of one weight, EUR/m2.
-
-        Args:
-            policies: n policies.
-            scoring_days: planting days; a day that is listed twice counts twice.
-
-        Returns:
-            Mean ``[n]`` and SD ``[n]`` of the noise-free average.
-
-        Raises:
-            ValueError: no scoring day.
-        """
-        if not len(scoring_days):
-            raise ValueError("there must be at least one scoring day")
-        unit, days = self.kernel.unit(policies, self.bounds), np.sort(np.asarray(scoring_days))
+        unit = self.kernel.unit(policies, self.bounds)
         cross = np.mean([self._cross(unit, day) for day in days], axis=0)
         return self._predicted(cross, self.scale * self._variance_of_average(days))
-
-    def at(self, policies: Sequence[Policy], day: float) -> tuple[FloatArray, FloatArray]:
-        """Mean and SD of the noise-free margin at one planting day, each ``[n]``, EUR/m2."""
-        return self.scored(policies, [day])
 
     def believe(self, policy: Policy, day: float) -> PolicyPosterior:
         """The posterior if a crop came out as it is predicted now; mean and scale stay.
@@ -335,11 +310,8 @@ def scale_objective(
     lower = np.linalg.cholesky(column * _signal(kernel, unit, days) + noise)
     whiten = np.linalg.inv(lower)
     ones, margins = whiten.sum(axis=2), whiten @ margins_eur_m2
-    mean = np.sum(ones * margins, axis=1) / np.sum(ones**2, axis=1)
-    misfit = np.sum((margins - mean[:, None] * ones) ** 2, axis=1)
-    determinant = 2.0 * np.sum(np.log(np.diagonal(lower, axis1=1, axis2=2)), axis=1)
     prior = np.log(scales) + kernel.signal_sd_eur_m2**2 / scales
-    return misfit + determinant + SCALE_PRIOR_CROPS * prior
+    return profiled_misfit(lower, ones, margins) + SCALE_PRIOR_CROPS * prior
 
 
 def _scale(

@@ -8,11 +8,11 @@ import time
 import pytest
 
 from slowlab.campaign import session as session_module
-from slowlab.campaign.errors import Reply
+from slowlab.campaign.errors import FROZEN, Reply
 from slowlab.campaign.journal import Durability, Journal, read_journal
 from slowlab.campaign.journal_format import JournalStatus, RecordKind
 from slowlab.campaign.pool import Ending, Entry, PoolProgress, run_pool
-from slowlab.campaign.session import FROZEN, FailureKind, Session, ToolCall
+from slowlab.campaign.session import FailureKind, Session, ToolCall
 from slowlab.campaign.settlement import CampaignStatus, PolicySource
 from slowlab.world.task import Feedback
 from tests.campaign.sessions import (

@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import UserDict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from slowlab.campaign import journal as journal_module
-from slowlab.campaign.errors import Reply
+from slowlab.campaign.errors import Reason, Reply
 from slowlab.campaign.journal import Durability, Journal, JournalError, RecordKind, read_journal
 from slowlab.campaign.journal_format import JournalStatus, head_path
 from slowlab.campaign.opening import OpeningError, spec_from_header
@@ -432,3 +434,64 @@ def test_tools_that_answer_otherwise_freeze_a_resumed_campaign(campaign, tmp_pat
         session = fake_session(campaign(), FakeStepping(), journal)
         catch_up(session, journal, tools=lambda call: Reply.success({"call": 7}))
     assert session.failure.kind is FailureKind.DIVERGED
+
+
+class BrokenMapping(UserDict):
+    """Arguments that cannot be read."""
+
+    def __iter__(self):
+        raise RuntimeError
+
+
+def calls_that_are_no_plain_data():
+    """Tool calls that no journal can hold."""
+    itself = []
+    itself += [itself, itself]
+    values = (float("nan"), np.int64(1), object(), "\ud800", 10**400, {1: 2}, itself)
+    arguments = [{"n": value} for value in values]
+    arguments += [{1: 2}, [("n", 1)], None, BrokenMapping(n=1)]
+    return [ToolCall("runs", item) for item in arguments] + [ToolCall(7, {})]
+
+
+def test_a_tool_call_that_is_no_plain_data_is_refused(campaign, tmp_path):
+    """It is an error of the method: the campaign goes on, and can be resumed and replayed."""
+    bad, tools = calls_that_are_no_plain_data(), CountingTools()
+    with Journal.open(tmp_path / "a", durability=Durability.PROCESS) as journal:
+        session = fake_session(campaign(), FakeStepping(), journal)
+        for item in (start(0), advance(10)):
+            session.dispatch(item)
+            for call in bad:
+                reply = session.use_tool(call, tools)
+                assert not reply.ok
+                assert reply.error.reason is Reason.MALFORMED
+            assert session.use_tool(ToolCall("runs", {}), tools).ok
+        assert session.failure is None
+        assert tools.calls == 2
+        assert session.settle().rejections == {}
+    content = read_journal(tmp_path / "a")
+    before_the_end = len(content.records) - 1
+    for tools in (CountingTools(), None):
+        path = cut(tmp_path / "a", tmp_path / f"cut-{tools is None}", before_the_end)
+        with Journal.open(path, durability=Durability.PROCESS) as journal:
+            session = fake_session(campaign(), FakeStepping(), journal)
+            assert catch_up(session, journal, tools=tools).actions == 2
+            assert session.failure is None
+            assert not journal.following
+            assert session.dispatch(advance(20)).ok
+
+    def opened(header, comparison):
+        return fake_session(campaign(), FakeStepping(), comparison)
+
+    (report,) = replay_journals({tmp_path / "a": content}, opened)
+    assert report.passed
+
+
+def test_a_method_may_go_on_after_a_tool_call_that_is_no_plain_data(campaign):
+    def method():
+        reply = yield ToolCall("runs", {"n": float("inf")})
+        assert reply.error.reason is Reason.MALFORMED
+        yield advance(END)
+
+    session = fake_session(campaign(), FakeStepping())
+    (result,) = run_pool([Entry("a", session, method(), tools=CountingTools())])
+    assert result.ending is Ending.SETTLED

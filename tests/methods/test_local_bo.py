@@ -172,6 +172,9 @@ def test_staggered_campaigns_follow_the_calendar(artifacts):
 def test_the_day_of_the_second_wave_is_a_setting(artifacts):
     (run,) = play_toys("prior_bo", artifacts, [2], settings={"second_wave_day": 60})
     assert sorted({day for day, _ in starts(run)}) == [0, 60, 182]
+    (run,) = play_toys("prior_bo", artifacts, [2], settings={"second_wave_day": 60.001})
+    assert sorted({day for day, _ in starts(run)}) == [0, 60, 182]
+    assert run.settlement.rejections == {}
     (run,) = play_toys("prior_bo", artifacts, [2], settings={"second_wave_day": 0})
     assert len(starts(run)) == 8
 

@@ -98,7 +98,10 @@ def test_every_script_makes_its_files(script, numbers_file, tmp_path, monkeypatc
     monkeypatch.setattr(sys, "argv", [script.name, str(numbers_file), *map(str, outputs)])
     runpy.run_path(str(script), run_name="__main__")
     assert all(path.stat().st_size > 100 for path in outputs)
-    assert (ROOT / "workflow" / "report" / f"{script.stem}.rst").read_text().strip()
+    captions = "".join(
+        (ROOT / "workflow" / "report" / f"{kind}.rst").read_text() for kind in ("figure", "table")
+    )
+    assert f'== "{script.stem}" %}}' in captions
 
 
 def test_other_suffixes_are_refused(numbers_file, tmp_path) -> None:

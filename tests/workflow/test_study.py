@@ -130,7 +130,7 @@ def test_a_missing_upstream_record_is_made_again_or_stops_the_study(copy, upstre
     (folder / upstream).unlink()
     shutil.rmtree(folder / "scores")
     (folder / "scores.parquet").unlink()
-    copy.run("--cores", "2")
+    copy.run("--cores", "2", "--", "results/tiny/scores.parquet")
     assert (folder / "scores.parquet").read_bytes() == before
     assert (folder / upstream).is_file()
 
@@ -189,6 +189,14 @@ def test_a_bad_study_file_stops_before_any_job(copy):
 
 
 def test_an_artifact_that_was_changed_by_hand_is_refused(copy):
-    edit(copy.folder / "config" / "artifacts" / "v8" / "radius.json", '"radius":', '"radius": 0')
+    edit(copy.folder / "config" / "artifacts" / "v8" / "radius.json", '"radius":0.', '"radius":0.1')
     printed = copy.run("--cores", "1", ok=False)
     assert "radius.json" in printed
+
+
+def test_snakemakes_own_report_has_a_caption_for_every_item(copy):
+    copy.run("--cores", "1", "--report", "snakemake-report.html")
+    text = (copy.folder / "snakemake-report.html").read_text(encoding="utf-8")
+    for caption in ("Campaigns of up to four methods", "standard errors over sites"):
+        assert caption in text
+    assert "snakemake.wildcards" not in text

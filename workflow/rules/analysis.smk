@@ -23,7 +23,7 @@ rule draw_figure:
     output:
         svg=report(
             f"{FOLDER}/figures/{{figure}}.svg",
-            caption="../report/{figure}.rst",
+            caption="../report/figure.rst",
             category="Figures",
         ),
         png=f"{FOLDER}/figures/{{figure}}.png",
@@ -42,7 +42,7 @@ rule write_table:
     output:
         csv=report(
             f"{FOLDER}/tables/{{table}}.csv",
-            caption="../report/{table}.rst",
+            caption="../report/table.rst",
             category="Tables",
         ),
         markdown=f"{FOLDER}/tables/{{table}}.md",

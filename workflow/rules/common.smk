@@ -36,7 +36,7 @@ os.environ["PATH"] = os.pathsep.join(
 )
 os.environ.update(SINGLE_THREAD)
 
-resume_interrupted(workflow, Path.cwd())
+resume_interrupted(Path.cwd())
 STUDY = study_of_workflow(workflow, ROOT)
 load_method_folders(STUDY.method_folders)
 PATHS = StudyPaths(STUDY.study)
