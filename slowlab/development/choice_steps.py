@@ -104,6 +104,7 @@ def radius_scores_step(
             "artifacts": {
                 name: materials.artifacts.load(name).sha256
                 for name in method_class(config.radius.method).uses_artifacts
+                if name != "radius"
             },
             "years": sorted(
                 str(year)
@@ -129,7 +130,7 @@ def radius_step(config_file: Path, scores: Path, target: Path) -> None:
         years=made["years"],
         artifacts=made["artifacts"],
         campaigns=len(table),
-        largest_candidate_won=ranked[0].radius == max(config.radius.candidates),
+        at_edge=ranked[0].radius in (min(config.radius.candidates), max(config.radius.candidates)),
     )
     candidates = [rounded(asdict(item)) for item in ranked]
     write(target, contract, origin, {"radius": ranked[0].radius, "candidates": candidates})
