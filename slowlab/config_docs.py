@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from slowlab.config import CONFIG_ROOT, ConfigModel
+from slowlab.development.config import DevelopmentConfig
 from slowlab.io import atomic_write_text
 from slowlab.plan.study import StudyConfig
 from slowlab.schema_text import Schema, describe, options, resolve
@@ -43,7 +44,8 @@ class ConfigKind:
 
 
 KINDS = (
-    ConfigKind("study", "*.yaml", StudyConfig),
+    ConfigKind("study", "config.yaml`, `paper.yaml", StudyConfig),
+    ConfigKind("development", "development.yaml", DevelopmentConfig),
     ConfigKind("contract", "contracts/*.yaml", Contract),
     ConfigKind("sites", "sites/*.yaml", SiteDistribution),
     ConfigKind("sensors", "sensors/*.yaml", SensorSpec),

@@ -13,11 +13,8 @@ from slowlab.methods import (
     _local_bo,
     _waves,
     global_bo,
-    local_random_search,
     prior_bo,
     prior_bo_two_wave,
-    random_search,
-    two_wave_sobol,
 )
 from slowlab.tools import season_kernel
 from slowlab.tools.artifacts import ArtifactFolder
@@ -64,8 +61,7 @@ def last_tried_is_recommended(patch: Patch) -> None:
     for module in (prior_bo, prior_bo_two_wave):
         patch.setattr(module, "best_tried", lambda kernel, task, crops, otherwise=None: last(crops))
     patch.setattr(global_bo, "best_anywhere", lambda task, crops, pool, otherwise: last(crops))
-    for module in (random_search, local_random_search, two_wave_sobol):
-        patch.setattr(module, "best_seen", lambda crops, otherwise: last(crops))
+    patch.setattr(_waves, "best_seen", lambda crops, otherwise: last(crops))
 
 
 def posterior_upside_down(patch: Patch) -> None:
