@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pandas as pd
@@ -87,6 +88,27 @@ def test_an_edit_of_one_method_reruns_its_campaigns_only(copy):
     campaigns = [files for rule, files in planned if rule in ("run_campaigns", "score_method")]
     assert len(campaigns) == 2 + 1
     assert all("prior_bo" in files for files in campaigns)
+
+
+def test_the_plan_says_what_will_run_and_why(copy):
+    def plan():
+        command = [sys.executable, "-m", "slowlab", "plan", "--study", "tiny.yaml"]
+        run = subprocess.run(
+            [*command, "results/tiny/report.html"],
+            cwd=copy.folder,
+            env=copy.environment(),
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+        return run.stdout
+
+    assert "Nothing to be done" in plan()
+    edit(copy.folder / "tiny.yaml", "resamples: 1000", "resamples: 2000")
+    told = plan()
+    assert "compute_numbers" in told
+    assert "Params have changed" in told
+    assert "run_campaigns" not in told
 
 
 def test_a_setting_of_one_method_reruns_that_method_only(copy):
