@@ -59,7 +59,7 @@ rule write_report:
         numbers=NUMBERS,
         figures=expand(f"{FOLDER}/figures/{{figure}}.svg", figure=FIGURES),
         tables=expand(f"{FOLDER}/tables/{{table}}.csv", table=TABLES),
-        data=[f"{FOLDER}/{table}.parquet" for table in STUDY_TABLES],
+        data=[f"{FOLDER}/{table}.parquet" for table in ["sites", *STUDY_TABLES]],
     output:
         report(
             f"{FOLDER}/report.html",

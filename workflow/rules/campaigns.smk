@@ -3,6 +3,19 @@
 CAMPAIGN = f"{FOLDER}/campaigns/{{method}}/{{feedback}}/repeat-{{repeat}}/{{shard}}"
 
 
+rule draw_sites:
+    input:
+        SETTING_FILES,
+    output:
+        f"{FOLDER}/sites.parquet",
+    params:
+        code=code_sha256(["slowlab.stages.sites"]),
+        setting=SETTING,
+        sites=list(STUDY.site_numbers),
+    script:
+        "../scripts/draw_sites.py"
+
+
 rule run_campaigns:
     input:
         SETTING_FILES,
