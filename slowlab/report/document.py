@@ -19,6 +19,8 @@ from slowlab.plan.run_log import WorkflowRun, seconds_by_rule, workflow_runs
 from slowlab.plots.study_figures import TITLES as FIGURE_TITLES
 
 TABLES = ("table2", "gains", "table3", "resources", "by_year", "diagnostics", "campaigns")
+_SHORTEST_S = 6.0
+"""Runs that ended sooner only drew something again and are not listed."""
 _STAGES = {
     "campaigns": "campaigns",
     "scores": "scores of methods",
@@ -91,6 +93,8 @@ def _time(runs: Sequence[WorkflowRun], stages: Mapping[str, tuple[int, float]]) 
     """How long it took: the workflow's own clock, and the seconds of its jobs."""
     lines = ["## Time", ""]
     for run in runs:
+        if run.succeeded and run.wall_s is not None and run.wall_s < _SHORTEST_S:
+            continue
         end = "killed" if run.wall_s is None else f"{run.wall_s / 60:.1f} minutes"
         lines.append(
             f"* run on {run.cores} core(s): {end}{'' if run.succeeded else ', unfinished'}"
