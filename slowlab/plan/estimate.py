@@ -26,6 +26,8 @@ from slowlab.plan.study import NO_FEEDBACK, StudyConfig
 LANES = 64
 """Compartments that are stepped together; a batch that is not full costs as much."""
 LANE_DAYS_PER_S = 3_400.0
+CAMPAIGN_LANE_DAYS_PER_S = 2_000.0
+"""Lower than in scoring: records are kept, journals written, methods think."""
 START_S = 4.0
 """Start of a job with the compiled step."""
 
@@ -70,7 +72,8 @@ def campaign_job(item: CampaignItem, calendar: Calendar) -> JobEstimate:
     count = len(item.shard.sites)
     if item.feedback == NO_FEEDBACK:
         return JobEstimate(name, 0, 0, START_S)
-    return _job(name, count, count * calendar.compartments, calendar.days)
+    lanes = count * calendar.compartments
+    return _job(name, count, lanes, calendar.days, CAMPAIGN_LANE_DAYS_PER_S)
 
 
 def scoring_job(study: StudyConfig, method: str, shard: Shard, calendar: Calendar) -> JobEstimate:
@@ -110,9 +113,11 @@ def with_timings(jobs: Iterable[JobEstimate], folder: Path) -> list[JobEstimate]
     return [_measured(job, folder / f"{job.name}.tsv") for job in jobs]
 
 
-def _job(name: str, campaigns: int, lanes: int, days: int) -> JobEstimate:
+def _job(
+    name: str, campaigns: int, lanes: int, days: int, rate: float = LANE_DAYS_PER_S
+) -> JobEstimate:
     stepped = math.ceil(lanes / LANES) * LANES * days
-    return JobEstimate(name, campaigns, lanes * days, START_S + stepped / LANE_DAYS_PER_S)
+    return JobEstimate(name, campaigns, lanes * days, START_S + stepped / rate)
 
 
 def _measured(job: JobEstimate, path: Path) -> JobEstimate:
