@@ -8,13 +8,11 @@ column with them, so that they stay with the file.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from slowlab.analysis.environment_table import COLUMNS
-from slowlab.io import atomic_write_text
 
 type Numbers = Mapping[str, Any]
 type Row = dict[str, str]
@@ -93,18 +91,6 @@ def markdown_text(name: str, frame: pd.DataFrame) -> str:
         "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
     ]
     return "\n".join([*head, *lines, ""])
-
-
-def write_table(name: str, numbers: Numbers, csv: str | Path, markdown: str | Path) -> None:
-    """Write one table in both forms.
-
-    Raises:
-        KeyError: there is no table of that name.
-        OSError: a file cannot be written.
-    """
-    frame = table(name, numbers)
-    atomic_write_text(csv, csv_text(frame))
-    atomic_write_text(markdown, markdown_text(name, frame))
 
 
 def two_decimals(value: float | None) -> str:

@@ -118,11 +118,14 @@ def _known_estimates(config: StudyConfig) -> dict[tuple[str, str | None], JobEst
     from slowlab.plan.estimate import Calendar, estimates, with_timings
     from slowlab.plan.items import StudyPaths
     from slowlab.world.contract import load_contract
+    from slowlab.world.site_distribution import load_sites
 
     contract = load_contract(CONFIG_ROOT / "contracts" / f"{config.contract}.yaml")
+    distribution = load_sites(CONFIG_ROOT / "sites" / f"{config.distribution}.yaml")
     calendar = Calendar(
         contract.calendar.campaign_days,
         contract.facility.compartments,
+        distribution.evaluation_years,
     )
     folder = Path(StudyPaths(config.study).folder) / "timings"
     names = {

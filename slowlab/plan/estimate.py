@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slowlab.plan.items import (
@@ -21,11 +21,13 @@ from slowlab.plan.items import (
     packet_shards,
     shards,
 )
+from slowlab.plan.run_log import job_seconds
 from slowlab.plan.study import NO_FEEDBACK, StudyConfig
 
 LANES = 64
 """Compartments that are stepped together; a batch that is not full costs as much."""
 LANE_DAYS_PER_S = 3_400.0
+"""Scoring."""
 CAMPAIGN_LANE_DAYS_PER_S = 2_000.0
 """Lower than in scoring: records are kept, journals written, methods think."""
 START_S = 4.0
@@ -121,9 +123,5 @@ def _job(
 
 
 def _measured(job: JobEstimate, path: Path) -> JobEstimate:
-    try:
-        header, first = path.read_text(encoding="utf-8").splitlines()[:2]
-        seconds = float(dict(zip(header.split("\t"), first.split("\t"), strict=True))["s"])
-    except (OSError, ValueError, KeyError):
-        return job
-    return JobEstimate(job.name, job.campaigns, job.lane_days, seconds, measured=True)
+    seconds = job_seconds(path)
+    return job if seconds is None else replace(job, seconds=seconds, measured=True)

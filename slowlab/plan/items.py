@@ -15,8 +15,6 @@ from slowlab.methods._registry import discover, method_class
 from slowlab.plan.study import NO_FEEDBACK, MethodEntry, StudyConfig
 
 RESULTS = PurePosixPath("results")
-RECORDS = ("recommendations.json", "campaigns.parquet", "crops.parquet", "reads.parquet")
-"""What a campaign item writes, beside its journals."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +68,9 @@ class StudyPaths:
         return self.root / self.study
 
     def campaigns(self, item: CampaignItem) -> PurePosixPath:
-        """Folder of one campaign item; it holds :data:`RECORDS` and ``journals/``."""
+        """Folder of one campaign item; see ``slowlab.stages.campaign_files``."""
         name = f"{item.feedback}/repeat-{item.repeat}/{item.shard.name}"
         return self.folder / "campaigns" / item.method / name
-
-    def scores(self, method: str, shard: Shard) -> PurePosixPath:
-        """Scores of one method on a shard of sites."""
-        return self.folder / "scores" / method / f"{shard.name}.parquet"
-
-    def packets(self, shard: Shard) -> PurePosixPath:
-        """Packets of all source campaigns on a shard of sites."""
-        return self.folder / "packets" / f"{shard.name}.json"
-
-    def readings(self, reader: str, shard: Shard) -> PurePosixPath:
-        """What one reader recommends from all packets of a shard."""
-        return self.folder / "readings" / reader / f"{shard.name}.json"
-
-    def reading_scores(self, reader: str, shard: Shard) -> PurePosixPath:
-        """Scores of one reader on a shard of sites."""
-        return self.folder / "reading_scores" / reader / f"{shard.name}.parquet"
 
 
 def shards(study: StudyConfig) -> tuple[Shard, ...]:

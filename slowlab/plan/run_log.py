@@ -67,8 +67,17 @@ def seconds_by_rule(folder: str | Path) -> dict[str, tuple[int, float]]:
     """Jobs and their seconds together, by the name of their folder of timing files."""
     found: dict[str, tuple[int, float]] = {}
     for path in sorted((Path(folder) / "timings").glob("*/*.tsv")):
-        header, first = (line.split("\t") for line in path.read_text().splitlines()[:2])
-        jobs, seconds = found.get(path.parent.name, (0, 0.0))
-        took = float(dict(zip(header, first, strict=True))["s"])
-        found[path.parent.name] = (jobs + 1, seconds + took)
+        took = job_seconds(path)
+        if took is not None:
+            jobs, seconds = found.get(path.parent.name, (0, 0.0))
+            found[path.parent.name] = (jobs + 1, seconds + took)
     return found
+
+
+def job_seconds(path: Path) -> float | None:
+    """Seconds of one job from Snakemake's timing file; None where there is none or it is cut."""
+    try:
+        header, first = path.read_text(encoding="utf-8").splitlines()[:2]
+        return float(dict(zip(header.split("\t"), first.split("\t"), strict=True))["s"])
+    except (OSError, ValueError, KeyError):
+        return None

@@ -12,32 +12,23 @@ Source: SlowLab, reader experiment, contents of a packet.
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from slowlab.campaign.history import DailyRow, History, SeenCrop, Totals
-from slowlab.canonical import (
-    JsonLimits,
-    StrictJsonError,
-    canonical_json,
-    canonical_sha256,
-    loads_strict,
-)
+from slowlab.canonical import canonical_json, canonical_sha256
 from slowlab.config import ConfigModel, validate_config
-from slowlab.io import atomic_write_text
 from slowlab.tools.public_task import scoring_days
 from slowlab.tools.runs import crop_row
 from slowlab.world.policy import Policy
 
 FORMAT: Literal["slowlab-packet-1"] = "slowlab-packet-1"
-_LIMITS = JsonLimits(max_bytes=64 * 1024 * 1024)
 _TOTALS = tuple(Totals.__dataclass_fields__)
 
 
 class PacketError(ValueError):
-    """A packet that cannot be read; the message names the file and says why."""
+    """Packets that cannot be read; the message names the file and says why."""
 
 
 class PacketCrop(ConfigModel):
@@ -142,36 +133,6 @@ def make_packet(history: History, fallback: Policy) -> Packet:
         ],
     }
     return validate_config(data, Packet, "packet")
-
-
-def write_packet(path: Path, packet: Packet) -> str:
-    """Write a packet in one step and return its hash.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    atomic_write_text(path, packet.canonical() + "\n")
-    return packet.sha256()
-
-
-def read_packet(path: Path, sha256: str | None = None) -> Packet:
-    """Read a packet.
-
-    Args:
-        path: the file.
-        sha256: its hash, where it is known.
-
-    Raises:
-        PacketError: missing, no packet, or not the one with this hash.
-    """
-    try:
-        data = loads_strict(path.read_bytes(), _LIMITS)
-        packet = validate_config(data, Packet, str(path))
-    except (OSError, StrictJsonError, ValueError) as error:
-        raise PacketError(f"{path}: {error}") from None
-    if sha256 is not None and packet.sha256() != sha256:
-        raise PacketError(f"{path}: not the packet with the hash {sha256}")
-    return packet
 
 
 def packet_history(packet: Packet) -> History:

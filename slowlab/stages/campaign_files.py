@@ -6,6 +6,7 @@ from pathlib import Path
 
 from slowlab.evaluation.tables import TableSchema
 from slowlab.io import atomic_write_bytes
+from slowlab.plan.study import NO_FEEDBACK
 from slowlab.stages.campaign_table import (
     CAMPAIGN_SCHEMA,
     CROP_SCHEMA,
@@ -46,7 +47,7 @@ def make_campaigns(materials: Materials, job: CampaignJob, folder: Path) -> None
         OSError: a file cannot be written.
     """
     (folder / "journals").mkdir(parents=True, exist_ok=True)
-    if job.feedback == "none":
+    if job.feedback == NO_FEEDBACK:
         records: list[CampaignRecord] = []
         recommended = recommend_without_campaign(materials, job)
     else:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slowlab.canonical import JsonLimits, canonical_json, loads_strict
+from slowlab.canonical import JsonLimits, StrictJsonError, canonical_json, loads_strict
 from slowlab.config import validate_config
 from slowlab.evaluation.recommendations import Recommendation
 from slowlab.io import atomic_write_text
@@ -90,7 +90,10 @@ def read_packets(materials: Materials, reader: str, packets: Path, target: Path)
 
 
 def _content(path: Path) -> dict[str, Any]:
-    content = loads_strict(path.read_bytes(), _LIMITS)
+    try:
+        content = loads_strict(path.read_bytes(), _LIMITS)
+    except StrictJsonError as error:
+        raise PacketError(f"{path}: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PacketError(f"{path}: holds no packets of form {FORMAT}")
     return content

@@ -18,7 +18,6 @@ from slowlab.analysis.study_tables import (
     markdown_text,
     table,
     tables,
-    write_table,
 )
 from tests.analysis.synthetic_study import synthetic_inputs, without
 
@@ -91,10 +90,10 @@ def test_missing_methods_leave_empty_cells() -> None:
     assert gains.loc["random search", "estimate"] == ""
 
 
-def test_files_are_written_in_both_forms(numbers, tmp_path) -> None:
-    write_table("gains", numbers, tmp_path / "gains.csv", tmp_path / "gains.md")
-    assert (tmp_path / "gains.csv").read_text().startswith("method,sites,")
-    assert "| common policy |" in (tmp_path / "gains.md").read_text()
+def test_both_forms_hold_the_table(numbers) -> None:
+    frame = table("gains", numbers)
+    assert csv_text(frame).startswith("method,sites,")
+    assert "| common policy |" in markdown_text("gains", frame)
 
 
 def test_the_answer_says_what_was_estimated(numbers) -> None:

@@ -1,6 +1,5 @@
 """Packets: everything that was seen, nothing else, in one written form."""
 
-import json
 from dataclasses import asdict
 
 import pytest
@@ -10,13 +9,7 @@ from hypothesis import strategies as st
 from slowlab.campaign.history import History
 from slowlab.campaign.journal import Journal, read_journal
 from slowlab.campaign.pool import Entry, run_pool
-from slowlab.readers.packets import (
-    PacketError,
-    make_packet,
-    packet_history,
-    read_packet,
-    write_packet,
-)
+from slowlab.readers.packets import make_packet, packet_history
 from slowlab.readers.recorded import journal_history, recorded_history
 from slowlab.tools.toolbox import Toolbox
 from slowlab.world.economics import Prices
@@ -140,21 +133,6 @@ def test_rejected_and_unreadable_actions_come_back_from_a_journal(tmp_path):
 
 def test_the_order_of_keys_has_no_effect(history):
     assert packet_of(rebuilt(history)).canonical() == packet_of(history).canonical()
-
-
-def test_written_packets_are_read_back_and_checked(tmp_path, history):
-    packet, path = packet_of(history), tmp_path / "packet.json"
-    identity = write_packet(path, packet)
-    assert read_packet(path, identity) == packet
-    with pytest.raises(PacketError, match="not the packet with the hash"):
-        read_packet(path, "0" * 64)
-    data = json.loads(path.read_text())
-    for text in ("{", "[]", json.dumps({**data, "method": "prior_bo"})):
-        path.write_text(text)
-        with pytest.raises(PacketError, match=r"packet\.json"):
-            read_packet(path)
-    with pytest.raises(PacketError):
-        read_packet(tmp_path / "none.json")
 
 
 reads = st.lists(
