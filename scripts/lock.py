@@ -3,7 +3,7 @@
 Three places hold the resolution, and this script keeps them equal:
 
 * ``requirements.lock``: the default environment with hashes, for pip and conda;
-* ``requirements-extras.lock``: what the extras ``llm`` and ``local-lm`` add to it;
+* ``requirements-extras.lock``: what the extra ``local-lm`` adds to it;
 * the constraints in ``pyproject.toml``, which make ``uv run`` resolve to the same on any day.
 
 Usage::
@@ -32,7 +32,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = "requirements.lock"
 EXTRAS_LOCK = "requirements-extras.lock"
-EXTRAS_BEYOND_DEFAULT = ("llm", "local-lm")
+EXTRAS_BEYOND_DEFAULT = ("local-lm",)
 HEADER = "# Written by scripts/lock.py; do not edit.\n"
 BLOCK_START = "# constraints: written by scripts/lock.py; do not edit\n"
 BLOCK_END = "# end of constraints\n"

@@ -8,17 +8,22 @@ import typer
 
 from slowlab import __version__
 from slowlab.commands.artifacts import app as artifacts
+from slowlab.commands.bench_agents import bench_agents_command
 from slowlab.commands.campaigns import bench_campaigns_command
 from slowlab.commands.check import app as check
+from slowlab.commands.cost import cost
 from slowlab.commands.document import document
 from slowlab.commands.evaluate import common_policy, evaluate, oracle
+from slowlab.commands.lm import app as lm
 from slowlab.commands.new_method import new_method
 from slowlab.commands.plan import plan
 from slowlab.commands.play import play
+from slowlab.commands.prereg import app as prereg
 from slowlab.commands.replay import replay
 from slowlab.commands.serve import serve
 from slowlab.commands.simulate import simulate
 from slowlab.commands.simulator import audit, bench
+from slowlab.commands.transcript import app as transcript
 from slowlab.commands.try_method import try_method
 from slowlab.commands.value import value
 from slowlab.commands.weather import app as weather
@@ -49,6 +54,7 @@ def _main(
 
 
 app.command()(plan)
+app.command()(cost)
 app.command()(document)
 app.command()(simulate)
 app.command()(play)
@@ -63,6 +69,10 @@ app.command()(value)
 app.add_typer(check, name="check")
 app.add_typer(artifacts, name="artifacts")
 app.add_typer(weather, name="weather")
+app.add_typer(lm, name="lm")
+app.add_typer(transcript, name="transcript")
 app.add_typer(audit, name="audit")
+app.add_typer(prereg, name="prereg")
 bench.command("campaigns")(bench_campaigns_command)
+bench.command("agents")(bench_agents_command)
 app.add_typer(bench, name="bench")

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slowlab.agents.models import ModelsFile
+from slowlab.agents.profile import HarnessProfile
 from slowlab.config import CONFIG_ROOT, ConfigModel
 from slowlab.development.config import DevelopmentConfig
 from slowlab.io import atomic_write_text
@@ -46,6 +48,8 @@ class ConfigKind:
 KINDS = (
     ConfigKind("study", "config.yaml`, `paper.yaml", StudyConfig),
     ConfigKind("development", "development.yaml", DevelopmentConfig),
+    ConfigKind("models", "models.yaml", ModelsFile),
+    ConfigKind("harness", "harness/*.yaml", HarnessProfile),
     ConfigKind("contract", "contracts/*.yaml", Contract),
     ConfigKind("sites", "sites/*.yaml", SiteDistribution),
     ConfigKind("sensors", "sensors/*.yaml", SensorSpec),

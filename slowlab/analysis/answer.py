@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slowlab.analysis.study_tables import labels, p_text, two_decimals
+from slowlab.analysis.cell_text import p_text, two_decimals
+from slowlab.analysis.study_tables import labels
 
 type Numbers = Mapping[str, Any]
 

@@ -4,7 +4,7 @@ Counts are by campaign. Differences to the published diagnostics, which compared
 exact days and counted failed predictions and reads of closed totals as use of feedback:
 
 * schedules are compared as multisets of planting days, with a tolerance, so that neither the
-  numbers of compartments nor one day of slack count as a difference;
+  numbers of compartments nor a few days of slack count as a difference;
 * reads of records and reads of released totals are counted apart;
 * attempts at a prediction and predictions received are counted apart.
 """
@@ -22,8 +22,8 @@ from slowlab.analysis.study_scores import number
 from slowlab.campaign.settlement import CampaignStatus
 from slowlab.world.policy import POLICY_FIELDS, Policy, PolicyBounds, encode, to_unit
 
-SCHEDULE_TOLERANCE_DAYS = 1.0
-"""Planting days at most this far apart count as the same."""
+SCHEDULE_TOLERANCE_DAYS = 3.0
+"""Planting days at most this far apart count as the same, as in :data:`WAVE_TOLERANCE_DAYS`."""
 WAVE_TOLERANCE_DAYS = 3.0
 """A later start at most this far from the second planting belongs to the second wave."""
 

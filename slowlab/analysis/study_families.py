@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from slowlab.analysis.families import AnalysisSpec, CellRef, ContrastSpec, FamilySpec
-from slowlab.analysis.study_inputs import ENDPOINT, FULL, StudyDescription
+from slowlab.analysis.study_inputs import ENDPOINT, FULL, INITIAL, MethodInfo, StudyDescription
 from slowlab.evaluation.score import FIXED_REFERENCE
 
 _SEED_STEP = 1000
@@ -44,7 +44,9 @@ def declared_tests(study: StudyDescription) -> tuple[DeclaredTest, ...]:
     makers = {
         "e1": _against_baseline,
         "e2": _against_endpoint,
+        "initial": _against_initial,
         "gain": _against_reference,
+        "feedback": _feedback_gains,
         "knowledge": _knowledge,
         "reader": _readers,
     }
@@ -86,7 +88,7 @@ def _against_baseline(study: StudyDescription) -> Iterator[DeclaredTest]:
             yield DeclaredTest(
                 question="e1",
                 subject=item.name,
-                label=f"{item.label} {_MINUS} {base.label}, full feedback",
+                label=f"{item.shown} {_MINUS} {base.shown}, full feedback",
                 contrast=_contrast(f"e1.{item.name}", [(item.name, FULL)], [(base.name, FULL)]),
                 published=published if base.published == "baseline" else None,
             )
@@ -100,7 +102,7 @@ def _against_endpoint(study: StudyDescription) -> Iterator[DeclaredTest]:
         yield DeclaredTest(
             question="e2",
             subject=item.name,
-            label=f"{item.label}, full {_MINUS} endpoint feedback",
+            label=f"{item.shown}, full {_MINUS} endpoint feedback",
             contrast=_contrast(f"e2.{item.name}", [(item.name, FULL)], [(item.name, ENDPOINT)]),
             published=f"E2_{item.published}_full_minus_endpoint" if item.published else None,
         )
@@ -117,10 +119,49 @@ def _against_reference(study: StudyDescription) -> Iterator[DeclaredTest]:
         yield DeclaredTest(
             question="gain",
             subject=item.name,
-            label=f"{item.label} {_MINUS} {base.label}",
+            label=f"{item.shown} {_MINUS} {base.shown}",
             contrast=_contrast(f"gain.{item.name}", [cell], [study.main_cell(base.name)]),
             published=f"{item.published}_full_minus_{FIXED_REFERENCE}" if has_published else None,
         )
+
+
+def _against_initial(study: StudyDescription) -> Iterator[DeclaredTest]:
+    """What each language model recommends in the end less what it recommended at first."""
+    if FULL not in study.feedback:
+        return
+    for item in study.language_models:
+        yield DeclaredTest(
+            question="initial",
+            subject=item.name,
+            label=f"{item.shown}, final {_MINUS} initial recommendation",
+            contrast=_contrast(f"initial.{item.name}", [(item.name, FULL)], [(item.name, INITIAL)]),
+            published=f"{item.published}_full_minus_initial" if item.published else None,
+        )
+
+
+def _feedback_gains(study: StudyDescription) -> Iterator[DeclaredTest]:
+    """Feedback gains of two methods, one less the other: language models, the baseline last."""
+    if not {FULL, ENDPOINT} <= set(study.feedback) or not study.language_models:
+        return
+    base = study.method(study.baseline)
+    compared = [item for item in study.language_models if item.name != base.name]
+    compared += [base] if base.experiments else []
+    for one, two in combinations(compared, 2):
+        yield _feedback_gain(one, two)
+
+
+def _feedback_gain(one: MethodInfo, two: MethodInfo) -> DeclaredTest:
+    subject = f"{one.name}_less_{two.name}"
+    plus = [(one.name, FULL), (two.name, ENDPOINT)]
+    minus = [(one.name, ENDPOINT), (two.name, FULL)]
+    both = one.published and two.published
+    return DeclaredTest(
+        question="feedback",
+        subject=subject,
+        label=f"feedback gain of {one.shown} {_MINUS} feedback gain of {two.shown}",
+        contrast=_contrast(f"feedback.{subject}", plus, minus),
+        published=f"feedback_gain_{one.published}_minus_{two.published}" if both else None,
+    )
 
 
 def _knowledge(study: StudyDescription) -> Iterator[DeclaredTest]:
@@ -130,7 +171,7 @@ def _knowledge(study: StudyDescription) -> Iterator[DeclaredTest]:
         yield DeclaredTest(
             question="knowledge",
             subject=pair.name,
-            label=f"{study.method(pair.given).label} {_MINUS} {study.method(pair.without).label}",
+            label=f"{study.method(pair.given).shown} {_MINUS} {study.method(pair.without).shown}",
             contrast=_contrast(f"knowledge.{pair.name}", [given], [without]),
         )
     for one, two in combinations(study.knowledge, 2):
@@ -150,7 +191,7 @@ def _readers(study: StudyDescription) -> Iterator[DeclaredTest]:
         yield DeclaredTest(
             question="reader",
             subject=reader.name,
-            label=f"{reader.label} reader {_MINUS} source, pooled over sources",
+            label=f"{reader.shown} reader {_MINUS} source, pooled over sources",
             contrast=ContrastSpec(name=f"reader.{reader.name}"),
             published=f"E3_{reader.published}_gain" if reader.published else None,
         )

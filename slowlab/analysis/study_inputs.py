@@ -23,34 +23,59 @@ from slowlab.world.contract import Contract
 from slowlab.world.site_distribution import SiteDistribution
 
 FULL, ENDPOINT, NO_FEEDBACK = "full", "endpoint", "none"
+INITIAL = "initial"
+"""The condition of what a language model recommends before any experiment."""
 READER = "reader"
 """First part of the method's name in scores of readers: ``reader:<reader>:<source>``."""
 
-Question = Literal["e1", "e2", "gain", "knowledge", "reader"]
-"""``e1``: a method less the baseline; ``e2``: full less endpoint feedback; ``gain``: over the
-reference without experiments; ``knowledge``: what a method gains by being told something;
-``reader``: a reader less the method that collected the evidence."""
+Question = Literal["e1", "e2", "initial", "gain", "feedback", "knowledge", "reader"]
+"""``e1``: a method less the baseline; ``e2``: full less endpoint feedback; ``initial``: a language
+model's last recommendation less its first; ``gain``: over the reference without experiments;
+``feedback``: what two methods gain by feedback, one less the other, among language models and the
+baseline; ``knowledge``: what a method gains by being told something; ``reader``: a reader less the
+method that collected the evidence."""
 
 
-class MethodInfo(ConfigModel):
-    """One method of the study."""
+STAND_IN_WORD = "stand-in"
+
+
+class _Named(ConfigModel):
+    """What has a label, and may stand in for something else."""
 
     name: str = Field(min_length=1, description="Name in the tables.")
     label: str = Field(min_length=1, description="Name in figures.")
-    experiments: bool = Field(description="Whether it runs campaigns.")
     stand_in: bool = Field(default=False, description="Whether it stands in for something else.")
+
+    @property
+    def shown(self) -> str:
+        """The label; of a stand-in it always says so."""
+        said = STAND_IN_WORD in self.label.casefold()
+        return self.label if said or not self.stand_in else f"{self.label} ({STAND_IN_WORD})"
+
+
+class MethodInfo(_Named):
+    """One method of the study."""
+
+    experiments: bool = Field(description="Whether it runs campaigns.")
+    model: str | None = Field(
+        default=None, description="Language model that decides; None for a numerical method."
+    )
+    harness: str | None = Field(
+        default=None, description="Harness profile of the model; None without a model."
+    )
     published: str | None = Field(
         default=None, description="Its name among the published results, if it is there."
     )
 
 
-class ReaderInfo(ConfigModel):
+class ReaderInfo(_Named):
     """One reader of finished campaigns."""
 
-    name: str = Field(min_length=1, description="Name in the tables.")
-    label: str = Field(min_length=1, description="Name in figures.")
     identity_sources: tuple[str, ...] = Field(
         default=(), description="Methods whose own last step it is; left out of pooled means."
+    )
+    model: str | None = Field(
+        default=None, description="Language model that decides; None for a numerical reader."
     )
     published: str | None = Field(default=None, description="Its published name, if any.")
 
@@ -67,7 +92,7 @@ PAPER_FAMILIES = (
     FamilyPlan(name="primary", questions=("e1", "e2"), adjustment=Adjustment.HOLM),
     FamilyPlan(
         name="secondary",
-        questions=("gain", "knowledge", "reader"),
+        questions=("initial", "gain", "feedback", "knowledge", "reader"),
         adjustment=Adjustment.BENJAMINI_HOCHBERG,
     ),
 )
@@ -85,6 +110,9 @@ class StudyDescription(ConfigModel):
     feedback: tuple[str, ...] = Field(min_length=1, description="Feedback conditions.")
     methods: tuple[MethodInfo, ...] = Field(min_length=1, description="Methods, in their order.")
     readers: tuple[ReaderInfo, ...] = Field(default=(), description="Readers, in their order.")
+    reader_sources: tuple[str, ...] | None = Field(
+        default=None, description="Methods whose evidence is read; None for all that experiment."
+    )
     baseline: str = Field(description="Method that the others are compared with.")
     reference: str = Field(description="Method without experiments for gains.")
     common: str | None = Field(default=None, description="Method with the best single policy.")
@@ -117,6 +145,7 @@ class StudyDescription(ConfigModel):
         wanted = [self.baseline, self.reference, self.example_method, *self.timeline_methods]
         wanted += [name for pair in self.knowledge for name in (pair.given, pair.without)]
         wanted += [] if self.common is None else [self.common]
+        wanted += self.reader_sources or ()
         unknown = sorted(set(wanted) - set(names))
         if unknown:
             raise ValueError(f"{unknown[0]!r} is not among the methods {', '.join(names)}")
@@ -142,11 +171,13 @@ class StudyDescription(ConfigModel):
 
     def cells(self) -> tuple[CellKey, ...]:
         """Every method under every condition that it has, in their order."""
-        return tuple(
-            (item.name, mode)
-            for item in self.methods
-            for mode in (self.feedback if item.experiments else (NO_FEEDBACK,))
-        )
+        return tuple((item.name, mode) for item in self.methods for mode in self.modes(item))
+
+    def modes(self, item: MethodInfo) -> tuple[str, ...]:
+        """Conditions of a method: the study's, then before any experiment; or none at all."""
+        if not item.experiments:
+            return (NO_FEEDBACK,)
+        return (*self.feedback, INITIAL) if item.model else self.feedback
 
     @property
     def source_feedback(self) -> str:
@@ -157,6 +188,17 @@ class StudyDescription(ConfigModel):
     def experimenting(self) -> tuple[MethodInfo, ...]:
         """Methods that run campaigns."""
         return tuple(item for item in self.methods if item.experiments)
+
+    @property
+    def language_models(self) -> tuple[MethodInfo, ...]:
+        """Methods in which a language model decides."""
+        return tuple(item for item in self.methods if item.model)
+
+    @property
+    def sources(self) -> tuple[MethodInfo, ...]:
+        """Methods whose evidence is given to readers."""
+        named = self.reader_sources
+        return tuple(item for item in self.experimenting if named is None or item.name in named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +219,10 @@ class AnalysisInputs:
         readings: scores of readers' recommendations, in the form of ``scores``; None without.
         hashes: SHA-256 of the inputs, by name.
         lock: identity of the preregistration's lock; None where there is none.
+        agents: one row a campaign of a language model, as in ``slowlab.stages.agent_table``; None
+            without language models.
+        steps: one row a step of such a campaign, and of the example campaign, whoever played it;
+            None without.
     """
 
     study: StudyDescription
@@ -190,6 +236,8 @@ class AnalysisInputs:
     readings: pd.DataFrame | None = None
     hashes: Mapping[str, str] = field(default_factory=dict)
     lock: str | None = None
+    agents: pd.DataFrame | None = None
+    steps: pd.DataFrame | None = None
 
     @property
     def design(self) -> ScoreDesign:

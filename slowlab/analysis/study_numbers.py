@@ -13,8 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from slowlab.analysis.agents import agent_numbers
 from slowlab.analysis.diagnostics import diagnostics
 from slowlab.analysis.environment_table import environment_rows
+from slowlab.analysis.example_steps import example_steps
 from slowlab.analysis.numbers_file import FORMAT
 from slowlab.analysis.paired import Cell
 from slowlab.analysis.results import ContrastResult, family_results
@@ -60,6 +62,8 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
         "resources": resources(inputs),
         "common_gain": common_shares(inputs, cells),
         "timelines": example_timelines(inputs),
+        "example_steps": example_steps(inputs),
+        "agents": agent_numbers(inputs),
         "readers": reader_numbers(inputs, swaps),
         "diagnostics": diagnostics(inputs),
         "campaigns": _campaigns(inputs),
@@ -109,9 +113,11 @@ def _methods(study: StudyDescription, cells: Mapping[CellKey, Cell]) -> list[dic
         rows.append(
             {
                 "name": item.name,
-                "label": item.label,
+                "label": item.shown,
                 "experiments": item.experiments,
                 "stand_in": item.stand_in,
+                "model": item.model,
+                "harness": item.harness,
                 "baseline": item.name == study.baseline,
                 "reference": item.name == study.reference,
                 "feedback": study.main_cell(item.name)[1],

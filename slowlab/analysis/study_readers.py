@@ -50,7 +50,7 @@ def swap_gains(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> Swaps:
             cells.get((source.name, inputs.study.source_feedback)),
         )
         for reader in inputs.study.readers
-        for source in inputs.study.experimenting
+        for source in inputs.study.sources
     }
 
 
@@ -73,7 +73,7 @@ def reader_numbers(inputs: AnalysisInputs, swaps: Swaps) -> dict[str, Any]:
     names = {item.name: item.published for item in inputs.study.methods}
     rows, place = [], 0
     for reader in inputs.study.readers:
-        for source in inputs.study.experimenting:
+        for source in inputs.study.sources:
             gains = swaps[reader.name, source.name]
             seed = inputs.study.base_seed + _SWAP_SEED + place
             found = analyse_differences(reader.name, gains, seed, spec)
@@ -97,8 +97,10 @@ def reader_numbers(inputs: AnalysisInputs, swaps: Swaps) -> dict[str, Any]:
             place += 1
     return {
         "readers": [item.name for item in inputs.study.readers],
-        "labels": {item.name: item.label for item in inputs.study.readers},
-        "sources": [item.name for item in inputs.study.experimenting],
+        "labels": {item.name: item.shown for item in inputs.study.readers},
+        "models": {item.name: item.model for item in inputs.study.readers if item.model},
+        "stand_ins": [item.name for item in inputs.study.readers if item.stand_in],
+        "sources": [item.name for item in inputs.study.sources],
         "swaps": rows,
         "scores_by_source": _scores_by_source(inputs),
         "largest_identity_gain": _largest_identity_gain(inputs, swaps),
@@ -157,7 +159,7 @@ def _fault(site: int, read: list[int], row: int, reader: Cell, source: Cell) -> 
 def _pool(inputs: AnalysisInputs, swaps: Swaps, reader: ReaderInfo) -> Differences:
     pooled = [
         swaps[reader.name, source.name]
-        for source in inputs.study.experimenting
+        for source in inputs.study.sources
         if source.name not in reader.identity_sources
     ]
     tables = [dict(zip(gains.sites, gains.values, strict=True)) for gains in pooled]
@@ -178,7 +180,7 @@ def _scores_by_source(inputs: AnalysisInputs) -> list[dict[str, Any]]:
     read = _reader_cells(inputs)
     rows = []
     for reader in inputs.study.readers:
-        for source in inputs.study.experimenting:
+        for source in inputs.study.sources:
             cell = read.get(reader_method(reader.name, source.name))
             values = np.empty(0) if cell is None else _row_means(cell)
             rows.append({"reader": reader.name, "source": source.name, **mean_and_error(values)})
@@ -200,7 +202,7 @@ def _largest_identity_gain(inputs: AnalysisInputs, swaps: Swaps) -> float | None
     values = [
         np.abs(swaps[reader.name, source.name].values).max()
         for reader in inputs.study.readers
-        for source in inputs.study.experimenting
+        for source in inputs.study.sources
         if source.name in reader.identity_sources and swaps[reader.name, source.name].sites
     ]
     return number(max(values)) if values else None

@@ -12,6 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from slowlab.analysis.agent_tables import diagnostic_cells, step_rows
+from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
 
 type Numbers = Mapping[str, Any]
@@ -20,6 +22,7 @@ type Row = dict[str, str]
 FEEDBACK_WORDS = {
     "full": "full",
     "endpoint": "endpoint",
+    "initial": "initial",
     "none": "no campaign",
     "delayed": "delayed",
     "shuffled": "shuffled",
@@ -28,6 +31,7 @@ FEEDBACK_WORDS = {
 TITLES = {
     "table2": "Mean scores, EUR per m2 of floor and crop, by method and feedback",
     "table3": "All tests: estimate, interval, p-values, verdict against the smallest effect",
+    "table4": "The example campaign step by step, with the reasons that were given",
     "table5": "The environment and how well each part of it is supported",
     "gains": "Gain of each method over the reference without experiments, EUR/m2",
     "by_year": "Scores and differences by scoring year, EUR/m2",
@@ -57,6 +61,7 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
     makers: dict[str, Callable[[Numbers], list[Row]]] = {
         "table2": _mean_rows,
         "table3": _test_rows,
+        "table4": step_rows,
         "table5": _environment_rows,
         "gains": _gain_rows,
         "by_year": _year_rows,
@@ -85,37 +90,18 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 def markdown_text(name: str, frame: pd.DataFrame) -> str:
     """A table as Markdown with its title."""
-    head = [f"# {TITLES[name]}", ""]
+    return "\n".join([f"# {TITLES[name]}", "", *markdown_lines(frame), ""])
+
+
+def markdown_lines(frame: pd.DataFrame) -> list[str]:
+    """Header and rows of a table in Markdown."""
     rows = [list(frame.columns), ["---"] * len(frame.columns), *frame.to_numpy().tolist()]
-    lines = [
-        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
-    ]
-    return "\n".join([*head, *lines, ""])
-
-
-def two_decimals(value: float | None) -> str:
-    """A number with two decimals and no minus before zero; empty where there is none."""
-    if value is None:
-        return ""
-    text = f"{value:.2f}"
-    return "0.00" if text == "-0.00" else text
-
-
-def p_text(value: float | None) -> str:
-    """A p-value with three decimals below 0.1, else two; ``<0.001`` below that."""
-    if value is None:
-        return ""
-    if value < 0.001:
-        return "<0.001"
-    return f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    return ["| " + " | ".join(markdown_cell(str(cell)) for cell in row) + " |" for row in rows]
 
 
 def labels(numbers: Numbers) -> dict[str, str]:
-    """Names of methods in figures and tables, with what must be known of them."""
-    return {
-        item["name"]: item["label"] + (" (stand-in)" if item["stand_in"] else "")
-        for item in numbers["methods"]
-    }
+    """Names of methods in figures and tables; that of a stand-in says what it is."""
+    return {item["name"]: item["label"] for item in numbers["methods"]}
 
 
 def _environment_rows(numbers: Numbers) -> list[Row]:
@@ -131,10 +117,15 @@ def tests_in_order(numbers: Numbers) -> dict[str, Mapping[str, Any]]:
     return {name: numbers["tests"][name] for name in names}
 
 
+def conditions(numbers: Numbers) -> list[str]:
+    """All conditions of a study in the order of its tables."""
+    initial = ["initial"] if any(item["model"] for item in numbers["methods"]) else []
+    return [*numbers["study"]["feedback"], *initial, "none"]
+
+
 def by_condition(numbers: Numbers, section: str) -> list[tuple[str, str, Any]]:
     """Method, condition and content of a section of the numbers, in the study's order."""
-    modes = [*numbers["study"]["feedback"], "none"]
-    content = numbers[section]
+    content, modes = numbers[section], conditions(numbers)
     return [
         (item["name"], mode, content[item["name"]][mode])
         for item in numbers["methods"]
@@ -145,7 +136,7 @@ def by_condition(numbers: Numbers, section: str) -> list[tuple[str, str, Any]]:
 
 def _mean_rows(numbers: Numbers) -> list[Row]:
     """Method by condition; the published mean beside ours where there is one."""
-    modes = [*numbers["study"]["feedback"], "none"]
+    modes = conditions(numbers)
     names, shown = labels(numbers), numbers["study"]["published_shown"]
     rows = []
     for item in numbers["methods"]:
@@ -310,6 +301,7 @@ def _diagnostic_rows(numbers: Numbers) -> list[Row]:
                     **{key: str(facts[key]) for key in sorted(facts)},
                     **{f"mean_{key}": two_decimals(means[key]) for key in sorted(means)},
                     **_pair_cells(pairs),
+                    **diagnostic_cells(numbers, method, mode),
                 }
             )
     return rows
@@ -330,12 +322,8 @@ def _campaign_rows(numbers: Numbers) -> list[Row]:
             "method": names[row["method"]],
             "feedback": FEEDBACK_WORDS[row["feedback"]],
             **{key: str(row[key]) for key in ("planned", "finished", "missing")},
-            "endings": _counts(row["endings"]),
-            "fallbacks": _counts(row["fallbacks"]),
+            "endings": count_text(row["endings"]),
+            "fallbacks": count_text(row["fallbacks"]),
         }
         for row in numbers["campaigns"]["rows"]
     ]
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))

@@ -19,7 +19,7 @@ from slowlab.campaign.settlement import CampaignStatus
 def example_timelines(inputs: AnalysisInputs) -> dict[str, Any]:
     """The campaigns that are drawn, with the calendar that they were played under."""
     study, calendar = inputs.study, inputs.contract.calendar
-    feedback = FULL if FULL in study.feedback else study.feedback[0]
+    _, _, feedback, _ = example_name(inputs)
     names = list(dict.fromkeys([study.example_method, *study.timeline_methods]))
     drawn = [name for name in names if study.method(name).experiments]
     return {
@@ -36,6 +36,13 @@ def example_timelines(inputs: AnalysisInputs) -> dict[str, Any]:
             name: campaign_timeline(inputs, study.sites[0], name, feedback, 0) for name in drawn
         },
     }
+
+
+def example_name(inputs: AnalysisInputs) -> tuple[int, str, str, int]:
+    """Site, method, feedback and repeat of the example campaign: the first, with full feedback."""
+    study = inputs.study
+    feedback = FULL if FULL in study.feedback else study.feedback[0]
+    return study.sites[0], study.example_method, feedback, 0
 
 
 def campaign_timeline(

@@ -174,6 +174,9 @@ class History:
             policy = Policy(**{name: action["policy"][name] for name in POLICY_FIELDS})
             crop = SeenCrop(result["unit"], result["run_index"], policy, result["day"])
             self._crops[crop.unit, crop.run_index] = crop
+        if kind is ActionKind.STOP:
+            stopped = (result["unit"], result["run_index"])
+            self._crops[stopped] = replace(self._crops[stopped], closed=True)
         for status in result.get("statuses", [result.get("status")]):
             if status is not None:
                 self._take_status(status)

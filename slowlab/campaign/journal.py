@@ -31,6 +31,8 @@ from typing import Any, Self
 
 from slowlab.campaign.journal_format import (
     GENESIS,
+    JOURNAL,
+    ChainForm,
     Head,
     JournalContent,
     JournalError,
@@ -65,15 +67,22 @@ class Journal:
 
     Attributes:
         path: the file.
+        form: what sort of chained file it is.
         recorded: the records that the file held when it was opened.
         notes: what was repaired then, in words.
     """
 
     def __init__(
-        self, path: Path, descriptor: int, content: JournalContent, durability: Durability
+        self,
+        path: Path,
+        descriptor: int,
+        content: JournalContent,
+        durability: Durability,
+        form: ChainForm = JOURNAL,
     ) -> None:
         """Use :meth:`open`."""
         self.path = path
+        self.form = form
         self.recorded = content.records
         self.notes = content.notes
         self._descriptor: int | None = descriptor
@@ -84,22 +93,29 @@ class Journal:
         self._busy = threading.Lock()  # a method that hung may come back while its journal closes
 
     @classmethod
-    def open(cls, path: str | Path, *, durability: Durability = Durability.DISK) -> Journal:
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        durability: Durability = Durability.DISK,
+        form: ChainForm = JOURNAL,
+    ) -> Journal:
         """Open a journal for writing, making it if there is none; a torn tail is dropped.
 
         Args:
             path: the file; only its owner may read it.
             durability: what a record survives.
+            form: what sort of chained file it is.
 
         Raises:
             JournalError: another process writes it, or its content does not verify.
             OSError: the file cannot be opened or made.
         """
         path = Path(path)
-        descriptor = _open_alone(path)
+        descriptor = _open_alone(path, form)
         try:
-            content = decode_journal(path, _read_all(descriptor), read_bytes(head_path(path)))
-            journal = cls(path, descriptor, content, durability)
+            content = decode_journal(path, _read_all(descriptor), read_bytes(head_path(path)), form)
+            journal = cls(path, descriptor, content, durability, form)
             journal._settle_opening(content)
         except BaseException:
             os.close(descriptor)
@@ -121,12 +137,15 @@ class Journal:
         """The recorded record that the next one must equal, or None at the end."""
         return self.recorded[self._followed] if self.following else None
 
-    def put(self, kind: RecordKind, payload: Any) -> None:
+    def put(self, kind: StrEnum, payload: Any) -> Record:
         """Append a record, or compare it with the recorded one while there are any.
 
         Args:
             kind: what it is.
             payload: plain data with a canonical JSON form.
+
+        Returns:
+            The record as it stands in the file.
 
         Raises:
             JournalError: the recorded record is another one (``mismatch``), the file could not be
@@ -135,20 +154,43 @@ class Journal:
         """
         with self._busy:
             if self._descriptor is None:
-                raise JournalError(self.path, JournalFault.WRITE, "the journal is closed")
+                raise self._closed()
             recorded = self.expected
             if recorded is None:
-                self._append(next_record(self._head, kind, payload))
-                return
+                record = next_record(self._head, kind, payload)
+                self._append(record)
+                return record
             if not recorded.holds(kind, payload):
                 detail = difference(recorded, kind, payload)
                 raise JournalError(self.path, JournalFault.MISMATCH, detail, recorded.sequence)
             self._followed += 1
+            return recorded
 
     def skip(self) -> None:
         """Take the next recorded record as followed without comparing it."""
         if self.following:
             self._followed += 1
+
+    def drop_unfollowed(self) -> None:
+        """Drop the recorded records that have not been followed, so that others can be appended.
+
+        The head goes first: killed after it, the file still holds whole records beyond the head,
+        which are as good as before.
+
+        Raises:
+            JournalError: the journal is closed.
+            OSError: head or file could not be written.
+        """
+        with self._busy:
+            descriptor = self._open_descriptor
+            kept = self.recorded[: self._followed]
+            digest = kept[-1].digest if kept else self.form.genesis
+            self._head = Head(len(kept), digest, self._head.repairs)
+            self._write_head(Durability.DISK)
+            self._length = sum(len(encode_line(record)) for record in kept)
+            os.ftruncate(descriptor, self._length)
+            os.fsync(descriptor)
+            self.recorded = kept
 
     def close(self) -> None:
         """Force everything to disk and release the file; a second call does nothing."""
@@ -186,8 +228,11 @@ class Journal:
     @property
     def _open_descriptor(self) -> int:
         if self._descriptor is None:
-            raise JournalError(self.path, JournalFault.WRITE, "the journal is closed")
+            raise self._closed()
         return self._descriptor
+
+    def _closed(self) -> JournalError:
+        return JournalError(self.path, JournalFault.WRITE, f"the {self.form.noun} is closed")
 
     def _append(self, record: Record) -> None:
         """Write the line, then the head; after a failure the file has its old length again."""
@@ -220,7 +265,7 @@ class Journal:
         atomic_write_bytes(head_path(self.path), self._head.to_bytes(), flush=flush)
 
 
-def read_journal(path: str | Path) -> JournalContent:
+def read_journal(path: str | Path, form: ChainForm = JOURNAL) -> JournalContent:
     """Read and verify a journal without changing anything; a torn tail is left out and noted.
 
     Raises:
@@ -229,7 +274,7 @@ def read_journal(path: str | Path) -> JournalContent:
     """
     path = Path(path)
     head = read_bytes(head_path(path))  # first: a writer at work only adds to what it names
-    return decode_journal(path, path.read_bytes(), head)
+    return decode_journal(path, path.read_bytes(), head, form)
 
 
 def write_fully(descriptor: int, content: bytes) -> None:
@@ -239,7 +284,7 @@ def write_fully(descriptor: int, content: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _open_alone(path: Path) -> int:
+def _open_alone(path: Path, form: ChainForm) -> int:
     """Open or make the file and lock it; the lock ends with the process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -247,7 +292,7 @@ def _open_alone(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        detail = "another process is writing this journal; a journal has one writer"
+        detail = f"another process is writing this {form.noun}; a {form.noun} has one writer"
         raise JournalError(path, JournalFault.LOCKED, detail) from None
     except BaseException:
         os.close(descriptor)

@@ -1,7 +1,8 @@
 """The bytes of a journal and its head, and how they are verified: pure functions of bytes.
 
 See :mod:`slowlab.campaign.journal` for the rules and :class:`~slowlab.campaign.journal.Journal` for
-the writer.
+the writer. Other chained files are kept in the same way, with records of other kinds and a chain
+that starts elsewhere; see :class:`ChainForm`.
 """
 
 from __future__ import annotations
@@ -20,10 +21,6 @@ from slowlab.canonical import (
     canonical_sha256,
     loads_strict,
 )
-
-FORMAT = "slowlab-journal-1"
-GENESIS = hashlib.sha256(FORMAT.encode()).hexdigest()
-"""The digest before the first record."""
 
 _LIMITS = JsonLimits(max_bytes=256 * 1024 * 1024)
 _LINE_KEYS = {"digest", "kind", "payload", "sequence"}
@@ -48,6 +45,31 @@ class RecordKind(StrEnum):
     TOOL_REQUEST = "tool_request"
     TOOL_REPLY = "tool_reply"
     SETTLEMENT = "settlement"
+
+
+@dataclass(frozen=True)
+class ChainForm:
+    """What tells one sort of chained file from another.
+
+    Attributes:
+        version: name and version of the form; the chain starts from its hash.
+        kinds: kinds of records.
+        noun: what such a file is called in messages.
+    """
+
+    version: str
+    kinds: type[StrEnum]
+    noun: str
+
+    @property
+    def genesis(self) -> str:
+        """The digest before the first record."""
+        return hashlib.sha256(self.version.encode()).hexdigest()
+
+
+JOURNAL = ChainForm("slowlab-journal-1", RecordKind, "journal")
+GENESIS = JOURNAL.genesis
+"""The digest before the first record of a journal."""
 
 
 class JournalFault(StrEnum):
@@ -117,11 +139,11 @@ class Record:
     """
 
     sequence: int
-    kind: RecordKind
+    kind: StrEnum
     payload: Any
     digest: str
 
-    def holds(self, kind: RecordKind, payload: Any) -> bool:
+    def holds(self, kind: StrEnum, payload: Any) -> bool:
         """Whether the record is of this kind and its payload has the same canonical bytes."""
         return kind is self.kind and canonical_bytes([payload]) == canonical_bytes([self.payload])
 
@@ -219,7 +241,7 @@ def _is_failure(reply: Any) -> bool:
 _FAILURE = "infrastructure_failure"
 
 
-def next_record(head: Head, kind: RecordKind, payload: Any) -> Record:
+def next_record(head: Head, kind: StrEnum, payload: Any) -> Record:
     """The record that follows a head; raises CanonicalError for an impossible payload."""
     sequence = head.count + 1
     return Record(sequence, kind, payload, _digest(head.digest, sequence, kind, payload))
@@ -249,20 +271,22 @@ def read_bytes(path: Path) -> bytes | None:
         return None
 
 
-def decode_journal(path: Path, content: bytes, head: bytes | None) -> JournalContent:
+def decode_journal(
+    path: Path, content: bytes, head: bytes | None, form: ChainForm = JOURNAL
+) -> JournalContent:
     """Verify the bytes of a journal and of its head (None: there is none).
 
     Raises:
         JournalError: the first fault found, with its line.
     """
     *lines, torn = content.split(b"\n")
-    records, digest = [], GENESIS
+    records, digest = [], form.genesis
     for number, line in enumerate(lines, 1):
-        record = _decode_line(path, number, line, digest)
+        record = _decode_line(path, number, line, digest, form)
         records.append(record)
         digest = record.digest
     sound = len(content) - len(torn)
-    known = _decode_head(path, head, empty=not content)
+    known = _decode_head(path, head, form, empty=not content)
     _check_head(path, known, records, torn=bool(torn))
     repairs = known.repairs
     if torn:
@@ -272,13 +296,13 @@ def decode_journal(path: Path, content: bytes, head: bytes | None) -> JournalCon
     return JournalContent(tuple(records), new_head, sound, len(torn), known.count < len(records))
 
 
-def _digest(previous: str, sequence: int, kind: RecordKind, payload: Any) -> str:
+def _digest(previous: str, sequence: int, kind: StrEnum, payload: Any) -> str:
     """Digest of a record after the record with the digest ``previous``."""
     content = canonical_bytes({"kind": kind.value, "payload": payload, "sequence": sequence})
     return hashlib.sha256(previous.encode("ascii") + b"\n" + content).hexdigest()
 
 
-def _decode_line(path: Path, number: int, line: bytes, previous: str) -> Record:
+def _decode_line(path: Path, number: int, line: bytes, previous: str, form: ChainForm) -> Record:
     """One verified record."""
 
     def fault(kind: JournalFault, detail: str) -> JournalError:
@@ -288,11 +312,11 @@ def _decode_line(path: Path, number: int, line: bytes, previous: str) -> Record:
         data = loads_strict(line, _LIMITS)
     except StrictJsonError as error:
         raise fault(JournalFault.NOISE, f"not a record ({error})") from None
-    if not isinstance(data, dict) or set(data) != _LINE_KEYS or not _is_kind(data["kind"]):
-        raise fault(JournalFault.NOISE, "not a record of a journal")
+    if not isinstance(data, dict) or set(data) != _LINE_KEYS or not _is_kind(data, form):
+        raise fault(JournalFault.NOISE, f"not a record of a {form.noun}")
     if not _is_count(data["sequence"]) or data["sequence"] != number:
         raise fault(JournalFault.SEQUENCE, f"holds record {data['sequence']!r}, not {number}")
-    kind = RecordKind(data["kind"])
+    kind = form.kinds(data["kind"])
     if _digest(previous, number, kind, data["payload"]) != data["digest"]:
         detail = "the digest does not fit this record and the one before it"
         raise fault(JournalFault.CHAIN, detail)
@@ -302,20 +326,20 @@ def _decode_line(path: Path, number: int, line: bytes, previous: str) -> Record:
     return record
 
 
-def _is_kind(value: Any) -> bool:
-    return isinstance(value, str) and value in frozenset(RecordKind)
+def _is_kind(line: dict[str, Any], form: ChainForm) -> bool:
+    return isinstance(line["kind"], str) and line["kind"] in form.kinds
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _decode_head(path: Path, content: bytes | None, *, empty: bool) -> Head:
+def _decode_head(path: Path, content: bytes | None, form: ChainForm, *, empty: bool) -> Head:
     """The head file's content; a journal without any byte needs none."""
     where = head_path(path)
     if content is None:
         if empty:
-            return Head()
+            return Head(digest=form.genesis)
         detail = "the head is missing, so a cut at a line could not be seen"
         raise JournalError(where, JournalFault.HEAD_MISSING, detail)
     try:
@@ -341,7 +365,7 @@ def _check_head(path: Path, head: Head, records: list[Record], *, torn: bool) ->
         raise JournalError(path, JournalFault.HEAD_DIFFERS, detail, head.count)
 
 
-def difference(record: Record, kind: RecordKind, payload: Any) -> str:
+def difference(record: Record, kind: StrEnum, payload: Any) -> str:
     """How a record differs from what came again, in words without any recorded text."""
     if kind is not record.kind:
         return f"a {record.kind} is recorded, a {kind} came"

@@ -1,9 +1,16 @@
-"""Many campaigns in lockstep: the pool.
+"""Many campaigns at once: the pool.
 
 A method is a generator that yields an action (or a :class:`ToolCall`) and receives a reply. The
 pool answers everything that costs no time, gathers the campaigns that wait for an advance and lets
 their time pass together, in full lanes. What a campaign gets depends on itself alone: neither the
 number of campaigns nor their order nor the number of workers changes a byte of any journal.
+
+**One worker: lockstep.** One method after the other thinks until it waits for time; then time
+passes for all of them.
+
+**Several workers: no rounds.** Methods think in threads of their own, and whoever waits for time is
+stepped meanwhile in the calling thread, a day at a time, so that newcomers join at the next day and
+nobody waits for a slow thinker. Those who have waited longest come first.
 
 A fault in one method ends its own campaign, with a typed ending. Wall-clock enters in one place, a
 time limit for methods that hang, and its only outcome is an infrastructure failure, which is
@@ -12,106 +19,16 @@ missing data and never a score.
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
-import traceback
-from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
 
-from slowlab.campaign.errors import Reply
-from slowlab.campaign.session import (
-    DayProgress,
-    Failure,
-    FailureKind,
-    Session,
-    ToolCall,
-    ToolHandler,
-)
+from slowlab.campaign.pool_results import Ending, Entry, PoolProgress, PoolResult, Steps
+from slowlab.campaign.pool_run import Run
+from slowlab.campaign.pool_threads import Thinkers
+from slowlab.campaign.session import DayProgress, FailureKind
 
-if TYPE_CHECKING:
-    from slowlab.campaign.settlement import Settlement
-
-Steps = Generator[Any, Reply, Any]
-"""A method at work: yields actions (plain data) and tool calls, receives replies. What it returns
-is kept as a remark."""
-
-
-class Ending(StrEnum):
-    """How a campaign of a pool ended.
-
-    ``settled``: the method returned and the campaign was settled. ``left_open``: it returned, and
-    the campaign is not to be settled. ``method_error``: it raised an exception. ``request_limit``:
-    it went on for ever; settled with what there was. ``infrastructure_failure``: the session is
-    frozen; missing data.
-    """
-
-    SETTLED = "settled"
-    LEFT_OPEN = "left_open"
-    METHOD_ERROR = "method_error"
-    REQUEST_LIMIT = "request_limit"
-    INFRASTRUCTURE_FAILURE = "infrastructure_failure"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One campaign of a pool.
-
-    Attributes:
-        name: unique in the pool.
-        session: the campaign.
-        steps: the method.
-        tools: answers its tool calls; None where it has no tools.
-        settle: whether to settle the campaign when the method returns.
-    """
-
-    name: str
-    session: Session
-    steps: Steps
-    tools: ToolHandler | None = None
-    settle: bool = True
-
-
-@dataclass(frozen=True)
-class PoolResult:
-    """How one campaign ended.
-
-    Attributes:
-        name: the entry's.
-        ending: how.
-        settlement: where the campaign was settled; also after a failure of its facility, then
-            without a policy.
-        failure: why the session is frozen, where it is. Private.
-        error: traceback of the method's exception, where it raised one. Private.
-        requests: actions and tool calls of the method.
-        returned: what the method returned, if it came to its end.
-    """
-
-    name: str
-    ending: Ending
-    settlement: Settlement | None = None
-    failure: Failure | None = None
-    error: str | None = None
-    requests: int = 0
-    returned: Any = None
-
-
-@dataclass(frozen=True)
-class PoolProgress:
-    """Where a pool stands.
-
-    Attributes:
-        campaigns: number of campaigns.
-        ended: how many of them have ended.
-        ticks: ticks that all campaigns together have behind them.
-    """
-
-    campaigns: int
-    ended: int
-    ticks: int
+PATIENCE_S = 0.03
+"""How long a campaign waits for others to share a step with it; about one day of stepping."""
 
 
 def run_pool(
@@ -130,7 +47,7 @@ def run_pool(
             something outside, such as a language model.
         time_limit_s: longest time for which a method may think between two advances, s.
         progress: called after every joint advance.
-        on_day: called while time passes.
+        on_day: called while time passes, with the days of the present joint advance.
 
     Returns:
         One result for each entry, in order.
@@ -140,186 +57,151 @@ def run_pool(
     """
     if len({entry.name for entry in entries}) != len(entries):
         raise ValueError("two campaigns of a pool share a name")
-    runs = [_Run(entry) for entry in entries]
+    runs = [Run(entry) for entry in entries]
+    advance = _Advance(runs, progress, on_day)
+    thinkers = Thinkers(workers, time_limit_s)
     try:
-        while active := [run for run in runs if run.result is None]:
-            _think(active, workers, time_limit_s)
-            _advance([run for run in active if run.result is None], on_day)
-            if progress is not None:
-                ended = sum(run.result is not None for run in runs)
-                ticks = sum(run.entry.session.facility.tick for run in runs)
-                progress(PoolProgress(len(runs), ended, ticks))
+        if workers == 1:
+            _run_in_lockstep(runs, thinkers if time_limit_s is not None else None, advance)
+        else:
+            _run_without_rounds(runs, thinkers, advance)
     finally:
         for run in runs:
             run.close()
     return [run.result for run in runs if run.result is not None]
 
 
-class _Run:
-    """One campaign under way: it waits for a reply, for time, or has a result."""
+class _Advance:
+    """Lets time pass for campaigns of a pool and tells how far the pool is."""
 
-    def __init__(self, entry: Entry) -> None:
-        self.entry = entry
-        self.result: PoolResult | None = None
-        self.crash: BaseException | None = None
-        self._reply: Reply | None = None
-        self._returned: Any = None
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        progress: Callable[[PoolProgress], None] | None,
+        on_day: DayProgress | None,
+    ) -> None:
+        self._runs = runs
+        self._progress = progress
+        self._on_day = on_day
 
-    def think(self) -> None:
-        """Let the method go on until it waits for time or has ended."""
-        entry, session = self.entry, self.entry.session
-        while self.result is None:
-            try:
-                item = next(entry.steps) if self._reply is None else entry.steps.send(self._reply)
-            except StopIteration as end:
-                self._returned = end.value
-                self._end(Ending.SETTLED if entry.settle else Ending.LEFT_OPEN)
-                return
-            except Exception:
-                self._end(Ending.METHOD_ERROR, error=traceback.format_exc())
-                return
-            if session.exhausted:
-                self._end(Ending.REQUEST_LIMIT)
-                return
-            outcome = self._answer(item)
-            if session.failure is not None:
-                self._end(Ending.INFRASTRUCTURE_FAILURE)
-            elif not isinstance(outcome, Reply):
-                return
-            else:
-                self._reply = outcome
+    def __call__(self, runs: Sequence[Run], days: int | None = None) -> list[Run]:
+        """Let time pass for campaigns that wait for it, together where they are of one kind.
 
-    def finish(self) -> None:
-        """Take the reply to an advance, now that time has passed."""
-        self._reply = self.entry.session.finish()
-        if self.entry.session.failure is not None:
-            self._end(Ending.INFRASTRUCTURE_FAILURE)
+        Args:
+            runs: who waits for time.
+            days: most calendar days that pass; None for the whole way of each.
 
-    def overdue(self, limit_s: float) -> None:
-        """End a campaign whose method has not come back in time."""
-        detail = f"the method thought for more than {limit_s:g} s"
-        self.entry.session.fail(FailureKind.TIME_LIMIT, detail)
-        self._end(Ending.INFRASTRUCTURE_FAILURE, close_method=False)
-
-    def close(self) -> None:
-        """Let go of method and journal."""
-        if self.result is None:
-            _close_method(self.entry.steps)
-        self.entry.session.close()
-
-    def _answer(self, item: Any) -> Any:
-        if isinstance(item, ToolCall) and self.entry.tools is not None:
-            return self.entry.session.use_tool(item, self.entry.tools)
-        return self.entry.session.begin(item)
-
-    def _end(self, ending: Ending, *, error: str | None = None, close_method: bool = True) -> None:
-        """Fix the result, once; settle where there is something to settle."""
-        if close_method:
-            _close_method(self.entry.steps)
-        session, settlement = self.entry.session, None
-        if ending not in (Ending.LEFT_OPEN, Ending.METHOD_ERROR):
-            settlement = session.settle()
-        if session.failure is not None:
-            ending = Ending.INFRASTRUCTURE_FAILURE
-        if self.result is None:
-            self.result = PoolResult(
-                self.entry.name,
-                ending,
-                settlement,
-                session.failure,
-                error,
-                session.requests,
-                self._returned,
-            )
-            session.close()
-
-
-def _close_method(steps: Steps) -> None:
-    """Close a generator, whatever it does about that."""
-    try:
-        steps.close()
-    except Exception:
-        return  # it has been told; its campaign has ended either way
-
-
-def _think(runs: Sequence[_Run], workers: int, limit_s: float | None) -> None:
-    """Let all methods go on until each waits for time or has ended."""
-    if workers == 1 and limit_s is None:
+        Returns:
+            Those that have nothing more to wait for, with the reply taken.
+        """
+        kinds: dict[int, list[Run]] = {}
         for run in runs:
-            run.think()
-        return
-    waiting, busy = deque(runs), dict[_Run, float]()
-    done: queue.SimpleQueue[_Run] = queue.SimpleQueue()
-    while waiting or busy:
-        while waiting and len(busy) < workers:
-            run = waiting.popleft()
-            busy[run] = time.monotonic()
-            # Daemons, because a method that hangs must not keep the process from ending.
-            threading.Thread(target=_think_aside, args=(run, done), daemon=True).start()
-        for finished in _come_back(done, busy, limit_s):
-            busy.pop(finished, None)
-            if finished.crash is not None:
-                raise finished.crash
-        for run in [run for run in busy if limit_s is not None and _age(busy[run]) > limit_s]:
-            del busy[run]
-            run.overdue(limit_s or 0.0)
+            kinds.setdefault(run.entry.session.stepping.group, []).append(run)
+        for group in kinds.values():
+            try:
+                _step(group, days, self._on_day)
+            except Exception:
+                _step_one_by_one(group, days)
+        finished = [run for run in runs if run.take_time() or days is None]
+        for run in finished:
+            run.finish()
+        self._tell()
+        return finished
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            ended = sum(run.result is not None for run in self._runs)
+            ticks = sum(run.ticks for run in self._runs)
+            self._progress(PoolProgress(len(self._runs), ended, ticks))
 
 
-def _think_aside(run: _Run, done: queue.SimpleQueue[_Run]) -> None:
-    """Think in a thread of its own and report back."""
-    try:
-        run.think()
-    except BaseException as error:
-        run.crash = error
-    done.put(run)
+def _run_in_lockstep(runs: Sequence[Run], thinkers: Thinkers | None, advance: _Advance) -> None:
+    """All think, one after the other; then time passes for all. With thinkers, under a limit."""
+    while active := _under_way(runs):
+        if thinkers is None:
+            for run in active:
+                run.think()
+        else:
+            thinkers.add(active)
+            while thinkers.busy:
+                thinkers.come_back()
+        advance(_under_way(active))
 
 
-def _come_back(
-    done: queue.SimpleQueue[_Run], busy: dict[_Run, float], limit_s: float | None
-) -> list[_Run]:
-    """All methods that have come back; waits for one, or until the oldest one is overdue."""
-    wait = None
-    if limit_s is not None:
-        wait = max(0.0, limit_s - max(map(_age, busy.values()))) + 0.001
-    found = []
-    try:
-        while True:
-            found.append(done.get(timeout=0.0 if found else wait))
-    except queue.Empty:
-        return found
+def _run_without_rounds(runs: Sequence[Run], thinkers: Thinkers, advance: _Advance) -> None:
+    """Step whoever waits for time while the others think."""
+    thinkers.add(runs)
+    while thinkers.busy:
+        line = _gather(thinkers)  # the longest wait first
+        while line:
+            chosen, line = _next_in(line)
+            finished = advance(chosen, days=1)
+            thinkers.add(_under_way(finished))
+            line += _under_way(thinkers.come_back(0.0))
+            line += [run for run in chosen if run not in finished]
+    advance([])
 
 
-def _age(begun: float) -> float:
-    return time.monotonic() - begun
+def _gather(thinkers: Thinkers) -> list[Run]:
+    """Wait until somebody waits for time, and a moment longer for others that may share a step."""
+    line: list[Run] = []
+    deadline = None
+    while thinkers.busy and not (line and _fills_a_step(line)):
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            break
+        line += _under_way(thinkers.come_back(left))
+        if line and deadline is None:
+            deadline = time.monotonic() + PATIENCE_S
+    return line
 
 
-def _advance(runs: Sequence[_Run], on_day: DayProgress | None) -> None:
-    """Let time pass for all campaigns that wait for it, together where they are of one kind."""
-    groups: dict[int, list[_Run]] = {}
+def _under_way(runs: Sequence[Run]) -> list[Run]:
+    """Those of some campaigns that have not ended."""
+    return [run for run in runs if run.result is None]
+
+
+def _fills_a_step(line: Sequence[Run]) -> bool:
+    return len(line) >= line[0].entry.session.stepping.campaigns_at_once
+
+
+def _next_in(line: Sequence[Run]) -> tuple[list[Run], list[Run]]:
+    """Who is stepped now, campaigns of one kind and no more than fill a step, and who is not."""
+    stepping = line[0].entry.session.stepping
+    kin = [run for run in line if run.entry.session.stepping.group == stepping.group]
+    chosen = kin[: stepping.campaigns_at_once]
+    return chosen, [run for run in line if run not in chosen]
+
+
+def _step(runs: Sequence[Run], days: int | None, on_day: DayProgress | None = None) -> None:
+    """Step campaigns of one kind to their targets, or to the end of a day on their ways."""
+    requests = []
     for run in runs:
-        groups.setdefault(run.entry.session.stepping.group, []).append(run)
-    for group in groups.values():
-        try:
-            _step(group, on_day)
-        except Exception:
-            _step_one_by_one(group)
-    for run in runs:
-        run.finish()
+        facility, target = run.entry.session.facility, run.target
+        if days is not None:
+            length = facility.ticks_per_day
+            target = min(target, (facility.tick // length + days) * length)
+        requests.append((facility, target))
+    runs[0].entry.session.stepping.advance(requests, on_day)
 
 
-def _step(runs: Sequence[_Run], on_day: DayProgress | None = None) -> None:
-    sessions = [run.entry.session for run in runs]
-    requests = [(s.facility, s.pending.target_tick) for s in sessions if s.pending is not None]
-    sessions[0].stepping.advance(requests, on_day)
-
-
-def _step_one_by_one(runs: Sequence[_Run]) -> None:
+def _step_one_by_one(runs: Sequence[Run], days: int | None) -> None:
     """After an exception in a joint advance: find the campaign at fault, spare the others.
 
     Stepping goes from where each facility stands, and its bytes do not depend on company.
     """
     for run in runs:
         try:
-            _step([run])
+            _step([run], days)
         except Exception as error:
             run.entry.session.fail(FailureKind.STEPPING, repr(error))
+
+
+__all__ = [
+    "Ending",
+    "Entry",
+    "PoolProgress",
+    "PoolResult",
+    "Steps",
+    "run_pool",
+]

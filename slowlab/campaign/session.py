@@ -59,9 +59,11 @@ class Stepping(Protocol):
 
     Attributes:
         group: campaigns with the same number may be stepped together.
+        campaigns_at_once: as many cost no more than one.
     """
 
     group: int
+    campaigns_at_once: int
 
     def advance(
         self, requests: Sequence[tuple[Facility, int]], on_day: DayProgress | None = None
@@ -74,6 +76,8 @@ class SimulatorStepping:
 
     def __init__(self, simulator: Simulator) -> None:
         self.group = id(simulator)
+        compartments = simulator.contract.facility.compartments
+        self.campaigns_at_once = max(1, simulator.stepper.width // compartments)
         self._simulator = simulator
 
     def advance(
@@ -101,6 +105,8 @@ class FailureKind(StrEnum):
     ``facility``: the executor reported it, for example a state that is not finite. ``executor`` and
     ``stepping``: an exception. ``journal``: a record could not be kept. ``diverged``: a resumed
     campaign took another course than its journal. ``time_limit``: a method took too long.
+    ``model_outage``: a language model could not be had. ``firewall``: a prompt would have held what
+    must stay hidden. ``spending_cap``: the next call could have cost more than is allowed.
     """
 
     FACILITY = "facility"
@@ -109,6 +115,9 @@ class FailureKind(StrEnum):
     JOURNAL = "journal"
     DIVERGED = "diverged"
     TIME_LIMIT = "time_limit"
+    MODEL_OUTAGE = "model_outage"
+    FIREWALL = "firewall"
+    SPENDING_CAP = "spending_cap"
 
 
 @dataclass(frozen=True)

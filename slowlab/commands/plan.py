@@ -130,6 +130,7 @@ def _known_estimates(config: StudyConfig) -> dict[tuple[str, str | None], JobEst
     folder = Path(StudyPaths(config.study).folder) / "timings"
     names = {
         "run_campaigns": "campaigns",
+        "run_agents": "agents",
         "score_method": "scores",
         "score_reader": "reading_scores",
     }

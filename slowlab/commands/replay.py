@@ -1,4 +1,4 @@
-"""``slowlab replay``: run journals again and compare every reply."""
+"""``slowlab replay``: run journals and transcripts again and compare every record."""
 
 from __future__ import annotations
 
@@ -10,33 +10,57 @@ import typer
 from slowlab.commands import campaign_options as opt
 from slowlab.commands.errors import InputError, describe, report_user_errors
 from slowlab.commands.progress import day_progress
+from slowlab.commands.transcript_replays import DIFFERS, SHOWN, replay_file, replay_folder
 
 if TYPE_CHECKING:
     from slowlab.campaign.journal_format import JournalContent, Record
     from slowlab.campaign.replay import Comparison, ReplayReport
     from slowlab.campaign.session import Session
 
-DIFFERS = 1
-"""Exit code when a journal does not verify or a record came out otherwise."""
-_SHOWN = 10
-
 
 def replay(
-    files: Annotated[list[Path], typer.Argument(help="Journals; many run in lockstep.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Journals and transcripts; many journals run in lockstep."),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--all", help="Replay every transcript below this folder.", metavar="FOLDER"),
+    ] = None,
     weather: opt.WeatherOption = None,
 ) -> None:
-    """Run the requests of journals again on the same sites and compare every reply byte by byte.
+    """Run recorded campaigns again and compare every record byte by byte.
 
-    Nothing is written. Ends with code 1 if a journal is damaged or anything came out otherwise.
+    The requests of a journal are run on the same site. A transcript is run through the harness for
+    language models, with its recorded answers: no model is asked, no simulator runs and nothing
+    goes over a network. Nothing is written. Ends with code 1 if a file is damaged or anything came
+    out otherwise.
     """
     with report_user_errors():
-        contents = _read(files)
+        if (folder is None) == (not files):
+            raise InputError("give files, or --all with a folder")
+        passed = (
+            replay_folder(folder) if folder is not None else _replay_files(files or [], weather)
+        )
+    if not passed:
+        raise typer.Exit(DIFFERS)
+
+
+def _replay_files(files: list[Path], weather: Path | None) -> bool:
+    """Replay journals and transcripts; whether all came out as recorded."""
+    from slowlab.agents.replaying import is_transcript
+
+    transcripts = [path for path in files if is_transcript(path)]
+    journals = [path for path in files if path not in transcripts]
+    results = [replay_file(path) for path in transcripts]
+    if journals:
+        contents = _read(journals)
         with day_progress() as on_day:
             reports = _replay(contents, weather, on_day)
-    for report in reports:
-        _print(report, named=len(files) > 1)
-    if not all(report.passed for report in reports):
-        raise typer.Exit(DIFFERS)
+        for report in reports:
+            _print(report, named=len(files) > 1)
+        results += [report.passed for report in reports]
+    return all(results)
 
 
 def _read(files: list[Path]) -> dict[Path, JournalContent]:
@@ -77,8 +101,8 @@ def _print(report: ReplayReport, *, named: bool) -> None:
     prefix = f"{report.path}: " if named else ""
     for note in report.notes:
         typer.echo(f"{prefix}note: {note}")
-    for mismatch in report.mismatches[:_SHOWN]:
+    for mismatch in report.mismatches[:SHOWN]:
         typer.echo(f"{prefix}{mismatch.sentence()}")
-    if len(report.mismatches) > _SHOWN:
-        typer.echo(f"{prefix}... and {len(report.mismatches) - _SHOWN} more")
+    if len(report.mismatches) > SHOWN:
+        typer.echo(f"{prefix}... and {len(report.mismatches) - SHOWN} more")
     typer.echo(f"{prefix}replayed {report.records} records, {len(report.mismatches)} mismatches")

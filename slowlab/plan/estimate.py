@@ -15,11 +15,12 @@ from pathlib import Path
 from slowlab.plan.items import (
     CampaignItem,
     Shard,
+    agents,
     campaign_items,
-    conditions,
-    experimenting,
     packet_shards,
+    scored_conditions,
     shards,
+    sources,
 )
 from slowlab.plan.run_log import job_seconds
 from slowlab.plan.study import NO_FEEDBACK, StudyConfig
@@ -78,9 +79,19 @@ def campaign_job(item: CampaignItem, calendar: Calendar) -> JobEstimate:
     return _job(name, count, lanes, calendar.days, CAMPAIGN_LANE_DAYS_PER_S)
 
 
+def agent_job(
+    study: StudyConfig, method: str, repeat: int, shard: Shard, calendar: Calendar
+) -> JobEstimate:
+    """What the campaigns of a language model cost beside the answering time of the model."""
+    count = len(shard.sites) * len(study.feedback)
+    lanes = count * calendar.compartments
+    name = f"{method}.{repeat}.{shard.name}"
+    return _job(name, count, lanes, calendar.days, CAMPAIGN_LANE_DAYS_PER_S)
+
+
 def scoring_job(study: StudyConfig, method: str, shard: Shard, calendar: Calendar) -> JobEstimate:
     """What scoring one method on one shard costs at most: equal recommendations run once."""
-    count = len(shard.sites) * len(conditions(study, study.entry(method)))
+    count = len(shard.sites) * len(scored_conditions(study, study.entry(method)))
     lanes = count * calendar.compartments * calendar.evaluation_years
     return _job(f"{method}.{shard.name}", count, lanes, calendar.days)
 
@@ -88,7 +99,7 @@ def scoring_job(study: StudyConfig, method: str, shard: Shard, calendar: Calenda
 def reading_job(study: StudyConfig, reader: str, shard: Shard, calendar: Calendar) -> JobEstimate:
     """What scoring one reader costs at most: what a source recommended too was run before."""
     sites = set(shard.sites) & set(study.packet_sites)
-    count = len(sites) * len(experimenting(study))
+    count = len(sites) * len(sources(study))
     lanes = count * calendar.compartments * calendar.evaluation_years
     return _job(f"{reader}.{shard.name}", count, lanes, calendar.days)
 
@@ -96,14 +107,24 @@ def reading_job(study: StudyConfig, reader: str, shard: Shard, calendar: Calenda
 def estimates(study: StudyConfig, calendar: Calendar) -> dict[str, list[JobEstimate]]:
     """All jobs of a study that step greenhouses, by rule."""
     return {
-        "run_campaigns": [campaign_job(item, calendar) for item in campaign_items(study)],
+        "run_campaigns": [
+            campaign_job(item, calendar)
+            for item in campaign_items(study)
+            if item.method not in agents(study)
+        ],
+        "run_agents": [
+            agent_job(study, method, repeat, shard, calendar)
+            for method in agents(study)
+            for repeat in range(study.repeats)
+            for shard in shards(study)
+        ],
         "score_method": [
             scoring_job(study, entry.name, shard, calendar)
             for entry in study.methods
             for shard in shards(study)
         ],
         "score_reader": [
-            reading_job(study, reader, shard, calendar)
+            reading_job(study, reader.name, shard, calendar)
             for reader in study.readers
             for shard in packet_shards(study)
         ],

@@ -8,11 +8,16 @@ from pathlib import Path
 from slowlab.canonical import canonical_json
 from slowlab.config import CONFIG_ROOT, validate_config
 from slowlab.methods._registry import method_class, method_source
+from slowlab.plan.agents import asked, profile_file, prompt_files
+from slowlab.plan.entries import Entry, ReaderEntry
 from slowlab.plan.fingerprint import PACKAGE, code_sha256
 from slowlab.plan.study import MethodEntry, Setting, StudyConfig
 from slowlab.readers._registry import reader_class
 
+AGENT_STAGE = "slowlab.stages.agent_files"
 CAMPAIGN_STAGE = "slowlab.stages.campaign_files"
+READER_STAGE = "slowlab.stages.readers"
+MODEL_READER_STAGE = "slowlab.stages.model_readings"
 _TOOL_ARTIFACTS = ("predictor",)  # behind the tools that every campaign may use
 
 
@@ -78,6 +83,24 @@ def folders_of(study: StudyConfig, name: str) -> list[str]:
     return [] if PACKAGE in source.resolve().parents else list(study.method_folders)
 
 
+def agent_code(study: StudyConfig, name: str) -> str:
+    """Hash of all that decides what a language model is asked: code, prompts, profile, artifacts.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    return _code_of_model([AGENT_STAGE], study, study.entry(name))
+
+
+def agent_questions(entry: Entry) -> str:
+    """What decides the answers of an entry's model, as JSON; empty for a numerical one.
+
+    Raises:
+        ConfigError: no such model or harness profile, or a stand-in that does not say so.
+    """
+    return "" if entry.model is None else canonical_json(asked(entry))
+
+
 def reader_code(study: StudyConfig, name: str) -> str:
     """Hash of all that decides what a reader recommends: code and artifacts.
 
@@ -85,10 +108,25 @@ def reader_code(study: StudyConfig, name: str) -> str:
         ReaderError: no such reader.
         OSError: a file cannot be read.
     """
-    kind = reader_class(name)
+    entry = study.reader(name)
+    if entry.model is not None:
+        return _code_of_model([MODEL_READER_STAGE], study, entry)
+    kind = reader_class(entry.registered_name)
     folder = CONFIG_ROOT / "artifacts" / study.artifacts
     used = [folder / f"{artifact}.json" for artifact in kind.uses_artifacts]
-    return code_sha256(["slowlab.stages.readers", kind.__module__], used)
+    return code_sha256([READER_STAGE, kind.__module__], used)
+
+
+def parse_reader(text: str) -> ReaderEntry:
+    """Read a reader entry from JSON."""
+    return validate_config(json.loads(text), ReaderEntry, "reader")
+
+
+def _code_of_model(modules: list[str], study: StudyConfig, entry: Entry) -> str:
+    """Hash over code, prompts, the harness profile and the artifacts behind the tools."""
+    artifacts = CONFIG_ROOT / "artifacts" / study.artifacts
+    used = [artifacts / f"{artifact}.json" for artifact in _TOOL_ARTIFACTS]
+    return code_sha256(modules, [*prompt_files(), profile_file(entry), *used])
 
 
 def _shown(path: Path) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from slowlab.methods._registry import discover, method_class
-from slowlab.plan.study import NO_FEEDBACK, MethodEntry, StudyConfig
+from slowlab.plan.study import INITIAL, NO_FEEDBACK, MethodEntry, StudyConfig
 
 RESULTS = PurePosixPath("results")
 
@@ -85,7 +85,9 @@ def runs_campaigns(entry: MethodEntry) -> bool:
     Raises:
         MethodError: no such method.
     """
-    return entry.command is not None or method_class(entry.registered_name).experiments
+    if entry.command is not None or entry.model is not None:
+        return True
+    return method_class(entry.registered_name).experiments
 
 
 def experimenting(study: StudyConfig) -> tuple[str, ...]:
@@ -93,11 +95,49 @@ def experimenting(study: StudyConfig) -> tuple[str, ...]:
     return tuple(entry.name for entry in study.methods if runs_campaigns(entry))
 
 
+def agents(study: StudyConfig) -> tuple[str, ...]:
+    """Names of the methods that are language models, in the study's order."""
+    return tuple(entry.name for entry in study.methods if entry.model is not None)
+
+
+def sources(study: StudyConfig) -> tuple[str, ...]:
+    """Names of the methods whose campaigns are read, in the study's order.
+
+    Raises:
+        ValueError: a source that runs no campaigns.
+    """
+    able = experimenting(study)
+    if study.reader_sources is None:
+        return able
+    idle = [name for name in study.reader_sources if name not in able]
+    if idle:
+        raise ValueError(f"reader_sources: {', '.join(idle)} runs no campaigns")
+    return tuple(name for name in able if name in study.reader_sources)
+
+
 def conditions(study: StudyConfig, entry: MethodEntry) -> tuple[tuple[str, int], ...]:
     """Feedback condition and repeat of each campaign that a method runs on a site."""
     if not runs_campaigns(entry):
         return ((NO_FEEDBACK, 0),)
     return tuple((mode, repeat) for mode in study.feedback for repeat in range(study.repeats))
+
+
+def scored_conditions(study: StudyConfig, entry: MethodEntry) -> tuple[tuple[str, int], ...]:
+    """Feedback condition and repeat of each recommendation of a method that is scored on a site.
+
+    A language model is also scored for what it recommends before any experiment.
+    """
+    before = ((INITIAL, repeat) for repeat in range(study.repeats) if entry.model is not None)
+    return (*conditions(study, entry), *before)
+
+
+def scored_items(study: StudyConfig, method: str) -> list[CampaignItem]:
+    """Everything of one method that is scored, by condition, repeat and shard."""
+    return [
+        CampaignItem(method, mode, repeat, shard)
+        for mode, repeat in scored_conditions(study, study.entry(method))
+        for shard in shards(study)
+    ]
 
 
 def campaign_items(study: StudyConfig, methods: Sequence[str] | None = None) -> list[CampaignItem]:
@@ -123,12 +163,26 @@ def packet_shards(study: StudyConfig) -> tuple[Shard, ...]:
 
 
 def source_items(study: StudyConfig, shard: Shard) -> list[CampaignItem]:
-    """Campaigns whose packets are read: the first repeat of every method that experiments.
+    """Campaigns whose packets are read: the first repeat of every source.
 
     The feedback condition is the study's first one. All sources lie on the same sites, so that
     readers are compared within sites.
     """
-    return [CampaignItem(method, study.feedback[0], 0, shard) for method in experimenting(study)]
+    return [CampaignItem(method, study.feedback[0], 0, shard) for method in sources(study)]
+
+
+def example_campaign(study: StudyConfig) -> CampaignItem | None:
+    """The job with the campaign that figures show as the example, where its journal tells it.
+
+    Returns:
+        The first repeat on the first sites, with full feedback where the study has it. None where
+        a language model plays it, whose transcript tells more, or where no campaign is run.
+    """
+    entry = study.entry(study.analysis.example_method)
+    if entry.model is not None or not runs_campaigns(entry):
+        return None
+    feedback = "full" if "full" in study.feedback else study.feedback[0]
+    return CampaignItem(entry.name, feedback, 0, shards(study)[0])
 
 
 def load_method_folders(folders: Iterable[str]) -> None:

@@ -7,64 +7,22 @@ of the paper's. Nothing about a study is written anywhere else.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from slowlab.agents.books import Caps
 from slowlab.analysis.declared import NAME, KnowledgePair
 from slowlab.config import ConfigModel, load_config
+from slowlab.plan.entries import MethodEntry, ReaderEntry, named_entry
 from slowlab.seeds import SeedKey
 
 NO_FEEDBACK = "none"
 """The feedback condition of a method that runs no campaign."""
+INITIAL = "initial"
+"""Stands for the feedback condition of what a language model recommends before any experiment."""
 
 FeedbackName = Literal["full", "endpoint", "delayed", "shuffled"]
-
-
-def _entry(item: object) -> object:
-    """A bare name stands for a method with its default settings."""
-    return {"name": item} if isinstance(item, str) else item
-
-
-class MethodEntry(ConfigModel):
-    """One method of a study: a name alone, or a name with what differs from the defaults."""
-
-    name: str = Field(pattern=NAME, description="Name in paths, tables and seeds; unique.")
-    method: str | None = Field(
-        default=None, description="Registered method behind it; null where it is the name."
-    )
-    command: tuple[str, ...] | None = Field(
-        default=None,
-        min_length=1,
-        strict=False,
-        description="Program that plays instead, see docs/add-a-method.md; null for a method.",
-    )
-    time_limit_s: float = Field(
-        default=60.0, gt=0, le=86_400, description="Longest thinking time of a command, s."
-    )
-    label: str | None = Field(
-        default=None, min_length=1, max_length=40, description="Name in figures; null: the name."
-    )
-    settings: dict[str, Any] = Field(default={}, description="Settings of the method, by name.")
-    stand_in: bool = Field(
-        default=False, description="Whether it stands in for something else; marked everywhere."
-    )
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        if self.command is not None and (self.method is not None or self.settings):
-            raise ValueError("a command has neither method nor settings")
-        return self
-
-    @property
-    def registered_name(self) -> str:
-        """The registered method behind the entry."""
-        return self.method or self.name
-
-    @property
-    def shown(self) -> str:
-        """The name in figures."""
-        return self.label or self.name.replace("_", " ")
 
 
 class AnalysisSettings(ConfigModel):
@@ -141,14 +99,25 @@ class StudyConfig(Setting):
     method_folders: tuple[str, ...] = Field(
         default=(), description="Further folders of methods, from the working folder."
     )
-    methods: tuple[Annotated[MethodEntry, BeforeValidator(_entry)], ...] = Field(
+    methods: tuple[Annotated[MethodEntry, BeforeValidator(named_entry)], ...] = Field(
         min_length=1, description="Methods, by name or with settings."
     )
-    readers: tuple[str, ...] = Field(default=(), description="Readers of finished campaigns.")
+    readers: tuple[Annotated[ReaderEntry, BeforeValidator(named_entry)], ...] = Field(
+        default=(), description="Readers of finished campaigns, by name or with settings."
+    )
+    reader_sources: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Methods whose campaigns are read; null for all that run campaigns.",
+    )
     reader_sites: int | None = Field(
         default=None,
         ge=1,
         description="Sites whose campaigns are read, drawn without replacement; null for all.",
+    )
+    spending: Caps = Field(
+        default=Caps(),
+        description="What the language models may cost in all; checked before each call.",
     )
     analysis: AnalysisSettings = Field(description="How the scores are compared.")
 
@@ -157,17 +126,19 @@ class StudyConfig(Setting):
         names = [entry.name for entry in self.methods]
         for what, listed in (
             ("methods", names),
-            ("readers", list(self.readers)),
+            ("readers", [entry.name for entry in self.readers]),
+            ("reader_sources", list(self.reader_sources or ())),
             ("feedback", list(self.feedback)),
         ):
             twice = sorted({name for name in listed if listed.count(name) > 1})
             if twice:
                 raise ValueError(f"{what}: {', '.join(twice)} is listed twice")
-        for key, name in _named_methods(self.analysis):
+        for key, name in [
+            *((f"analysis.{key}", name) for key, name in _named_methods(self.analysis)),
+            *(("reader_sources", name) for name in self.reader_sources or ()),
+        ]:
             if name not in names:
-                raise ValueError(
-                    f"analysis.{key}: {name!r} is not among the methods {', '.join(names)}"
-                )
+                raise ValueError(f"{key}: {name!r} is not among the methods {', '.join(names)}")
         if self.reader_sites is not None and self.reader_sites > self.sites:
             raise ValueError(f"reader_sites: at most as many as sites, {self.sites}")
         return self
@@ -198,6 +169,14 @@ class StudyConfig(Setting):
             KeyError: there is none of that name.
         """
         return {entry.name: entry for entry in self.methods}[name]
+
+    def reader(self, name: str) -> ReaderEntry:
+        """One reader of the study.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        return {entry.name: entry for entry in self.readers}[name]
 
 
 def _named_methods(analysis: AnalysisSettings) -> list[tuple[str, str]]:

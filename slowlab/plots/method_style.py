@@ -54,8 +54,7 @@ def method_styles(methods: Sequence[Mapping[str, Any]]) -> dict[str, MethodStyle
             colour = _COLOURS[place % len(_COLOURS)]
             marker = _MARKERS[place % len(_MARKERS)]
             place += 1
-        label = item["label"] + (" (stand-in)" if item["stand_in"] else "")
-        styles[item["name"]] = MethodStyle(wrapped(label), colour, marker)
+        styles[item["name"]] = MethodStyle(wrapped(item["label"]), colour, marker)
     return styles
 
 

@@ -7,13 +7,15 @@ Layout follows the paper's figures. Source: SlowLab, figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from slowlab.io import atomic_write_bytes
+from slowlab.plots.harness_plot import HEIGHT_IN, draw_harness
+from slowlab.plots.harness_rows import harness_boxes, harness_stages
 from slowlab.plots.interval_plot import (
     X_LABEL,
     IntervalBar,
@@ -24,6 +26,7 @@ from slowlab.plots.interval_plot import (
 from slowlab.plots.method_style import longest_line, method_styles, ordered_methods
 from slowlab.plots.reader_plot import draw_readers, total_lines
 from slowlab.plots.resources import draw_resources
+from slowlab.plots.study_captions import caption, harness_words, test_words, timeline_words
 from slowlab.plots.study_layout import (
     FIGURES_IN,
     TITLE_PAD_PT,
@@ -52,6 +55,8 @@ from slowlab.plots.timeline import draw_timeline
 _ROW_IN, _LINE_IN, _LANE_IN = 0.42, 0.155, 0.3
 _LARGEST_LANE_IN, _NARROW_ROW_IN, _MANY_ROWS = 0.5, 0.34, 6
 _RIGHT_IN, _GAP_IN = 0.1, 0.12
+_NO_FRAME_IN = 0.25  # what a drawing needs less above and below, without title and axis
+_BETWEEN_IN = 0.76  # from one tier of panels to the next
 _MINUS = "\N{MINUS SIGN}"
 _OURS = ("\N{BLACK CIRCLE} this study (dots: sites)", BLACK)
 _PUBLISHED = ("\N{WHITE DIAMOND} published study", GREY)
@@ -61,9 +66,16 @@ TITLES = {
     "figure3": "Method against baseline, gain over the reference, heat and light",
     "figure4": "What reading records while crops grow adds",
     "figure5": "What other readers make of the same evidence",
+    "figure6": "How a language model is asked, checked and recorded, with counts of this study",
     "figure7": "Campaigns of several methods on the first site",
 }
 """Title of each figure, by name."""
+
+
+def figures_of(numbers: Numbers) -> dict[str, str]:
+    """Title of each figure that a study has: that of the harness needs a language model."""
+    absent = ("figure6",) if numbers["agents"] is None else ()
+    return {name: title for name, title in TITLES.items() if name not in absent}
 
 
 def draw(name: str, numbers: Numbers) -> Figure:
@@ -81,6 +93,7 @@ def draw(name: str, numbers: Numbers) -> Figure:
         "figure3": draw_comparison,
         "figure4": draw_feedback,
         "figure5": draw_reader_swaps,
+        "figure6": draw_model_harness,
         "figure7": draw_timelines,
     }
     with figure_style():
@@ -105,7 +118,7 @@ def draw_example(numbers: Numbers) -> Figure:
     rows = _or_empty(contrast_rows(numbers, "e1"), "no other method")
     tall = max(_LANE_IN * lines["compartments"], _row_in(rows) * len(rows))
     lanes_in = min(tall, _LARGEST_LANE_IN * lines["compartments"])
-    frame = StudyFrame(numbers, tall, _caption(numbers, _timeline_words(numbers)), _legend(rows))
+    frame = StudyFrame(numbers, tall, caption(numbers, timeline_words(numbers)), _legend(rows))
     middle = 0.5 * DOUBLE_COLUMN_IN - 0.15
     _timeline(frame.axes(0.32, middle, 0.0, lanes_in), numbers, lines["example_method"], "gantt")
     left = middle + label_width_in(longest_line([row.label for row in rows]))
@@ -115,7 +128,10 @@ def draw_example(numbers: Numbers) -> Figure:
 
 
 def draw_comparison(numbers: Numbers) -> Figure:
-    """Three panels with the same rows: less the baseline, over the reference, heat and light."""
+    """Three panels with the same rows: less the baseline, over the reference, heat and light.
+
+    Below them, where there are language models, what these gained over their first recommendation.
+    """
     study, styles = numbers["study"], method_styles(numbers["methods"])
     methods = ordered_methods(numbers["methods"], [study["baseline"], study["reference"]])
     names = [item["name"] for item in methods]
@@ -130,24 +146,29 @@ def draw_comparison(numbers: Numbers) -> Figure:
     right_rows = tuple(
         interval_row(numbers, gains.get(name), styles[name], "reference") for name in names
     )
+    learned = contrast_rows(numbers, "initial")
+    tall = _row_in(right_rows) * len(names)
     frame = StudyFrame(
         numbers,
-        _row_in(right_rows) * len(names),
-        _caption(
-            numbers, f"Heat and light: means per crop in scoring runs. {_test_words(numbers)}"
-        ),
+        tall + ((_BETWEEN_IN + _ROW_IN * len(learned)) if learned else 0.0),
+        caption(numbers, f"Heat and light: means per crop in scoring runs. {test_words(numbers)}"),
         _legend(right_rows, resources=True),
     )
     left = label_width_in(longest_line([row.label for row in left_rows + right_rows]))
     bars_in = 1.35
     width = (DOUBLE_COLUMN_IN - left - bars_in - _RIGHT_IN - 2 * (FIGURES_IN + _GAP_IN)) / 2
-    axis = frame.axes(left, left + width)
+    axis = frame.axes(left, left + width, 0.0, tall)
     _intervals(axis, numbers, left_rows, f"Method {_MINUS} baseline", "e1", x_label=_SHORT)
+    if learned:
+        axis = frame.axes(left, DOUBLE_COLUMN_IN - FIGURES_IN, tall + _BETWEEN_IN)
+        title = f"Final {_MINUS} initial recommendation, full feedback"
+        _intervals(axis, numbers, learned, title, "initial")
     left += width + FIGURES_IN + _GAP_IN
-    axis = frame.axes(left, left + width)
+    axis = frame.axes(left, left + width, 0.0, tall)
     title = f"Gain over {_label(numbers, study['reference'])}"
     _intervals(axis, numbers, right_rows, title, "gain", names=False, x_label=_SHORT)
-    axis = frame.axes(DOUBLE_COLUMN_IN - bars_in - _RIGHT_IN, DOUBLE_COLUMN_IN - _RIGHT_IN)
+    right = DOUBLE_COLUMN_IN - _RIGHT_IN
+    axis = frame.axes(right - bars_in, right, 0.0, tall)
     draw_resources(
         axis, [resource_row(numbers, item) for item in methods], "resources", "Heat, light"
     )
@@ -160,7 +181,7 @@ def draw_feedback(numbers: Numbers) -> Figure:
     """Full less endpoint feedback, one row a method."""
     rows = _or_empty(contrast_rows(numbers, "e2"), "not compared")
     frame = StudyFrame(
-        numbers, _row_in(rows) * len(rows), _caption(numbers, _test_words(numbers)), _legend(rows)
+        numbers, _row_in(rows) * len(rows), caption(numbers, test_words(numbers)), _legend(rows)
     )
     left = label_width_in(longest_line([row.label for row in rows]))
     axis = frame.axes(left, DOUBLE_COLUMN_IN - FIGURES_IN)
@@ -173,12 +194,12 @@ def draw_reader_swaps(numbers: Numbers) -> Figure:
     rows = reader_rows(numbers)
     words = (
         "Diamonds: mean over sources within sites, without identity cells (hollow), in which the "
-        f"reader is the source's own last step. {_test_words(numbers)}"
+        f"reader is the source's own last step. {test_words(numbers)}"
     )
     frame = StudyFrame(
         numbers,
         _LINE_IN * max(total_lines(rows), 4),
-        _caption(numbers, words),
+        caption(numbers, words),
         [("\N{BLACK DIAMOND} pooled over sources", BLACK)],
     )
     labels = [row.label for row in rows]
@@ -193,15 +214,27 @@ def draw_reader_swaps(numbers: Numbers) -> Figure:
     return frame.figure
 
 
+def draw_model_harness(numbers: Numbers) -> Figure:
+    """The way of every call of a language model, with what the transcripts count."""
+    agents = numbers["agents"]
+    totals = None if agents is None else agents["totals"]
+    inner = HEIGHT_IN - 2 * _NO_FRAME_IN
+    frame = StudyFrame(numbers, inner, caption(numbers, harness_words(numbers)))
+    width = DOUBLE_COLUMN_IN - 2 * _RIGHT_IN
+    axis = frame.axes(_RIGHT_IN, _RIGHT_IN + width, -_NO_FRAME_IN, HEIGHT_IN)
+    draw_harness(axis, harness_stages(totals), harness_boxes(totals), width)
+    return frame.figure
+
+
 def draw_timelines(numbers: Numbers) -> Figure:
     """Up to four campaigns on the same site."""
     lines = numbers["timelines"]
     names = [name for name in lines["timeline_methods"] if name in lines["campaigns"]]
     columns = min(2, max(1, len(names)))
-    lanes_in, between_in = _LANE_IN * lines["compartments"], 0.76
+    lanes_in, between_in = _LANE_IN * lines["compartments"], _BETWEEN_IN
     tiers = max(1, math.ceil(len(names) / columns))
     tall = tiers * lanes_in + (tiers - 1) * between_in
-    frame = StudyFrame(numbers, tall, _caption(numbers, _timeline_words(numbers)))
+    frame = StudyFrame(numbers, tall, caption(numbers, timeline_words(numbers)))
     width = (DOUBLE_COLUMN_IN - _RIGHT_IN) / columns
     for place, name in enumerate(names):
         left = 0.32 + (place % columns) * width
@@ -266,45 +299,3 @@ def _legend(rows: Sequence[IntervalRow], *, resources: bool = False) -> list[tup
 
 def _label(numbers: Numbers, name: str) -> str:
     return {item["name"]: item["label"] for item in numbers["methods"]}[name]
-
-
-def _caption(numbers: Numbers, words: str) -> str:
-    """What was compared on what, and what is missing."""
-    study, campaigns = numbers["study"], numbers["campaigns"]
-    sites = _counted(study["n_sites"], f"{study['partition']} site")
-    repeats = _counted(study["repeats"], "repeat")
-    text = f"{sites}, {repeats}, {study['weather']} weather. {words}"
-    if study["n_sites"] == 1:
-        text += " One site: neither intervals nor tests."
-    if campaigns["missing"]:
-        text += f" {campaigns['missing']} of {campaigns['planned']} campaigns missing, left out."
-    if study["exploratory"]:
-        text += " Exploratory: no analysis was locked."
-    return text
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
-
-
-def _test_words(numbers: Numbers) -> str:
-    kinds = {"holm": "Holm", "benjamini_hochberg": "Benjamini-Hochberg", "none": "unadjusted"}
-    families = "; ".join(
-        f"{kinds[family['adjustment']]} over {len(family['tests'])} {family['name']} tests"
-        for family in numbers["families"]
-        if family["tests"]
-    )
-    band = f"\N{PLUS-MINUS SIGN}{numbers['study']['sesoi_eur_m2']:g} EUR/m2"
-    text = f"Bars: 95 % BCa intervals over sites. p: {families}. Shaded: {band}."
-    if any(test["published"] for test in numbers["tests"].values()):
-        text += " Grey: published study, other sites, weather and simulator."
-    return text
-
-
-def _timeline_words(numbers: Numbers) -> str:
-    lines: Mapping[str, Any] = numbers["timelines"]
-    return (
-        f"Campaigns: site {lines['site']}, repeat {lines['repeat']}, {lines['feedback']} feedback, "
-        "chosen before any result. Bars: crops with their margins (EUR/m2), hatched if ended "
-        "early; grey: cleaning; ticks: reads of records; dotted: scored planting days."
-    )

@@ -1,15 +1,35 @@
-"""The interface of a reader: from the packet of a finished campaign to a recommendation."""
+"""The interface of a reader: from the packet of a finished campaign to a recommendation.
+
+Numerical readers derive from :class:`Reader`. A language model has a dialogue instead of artifacts
+and settings, see :mod:`slowlab.readers.language_model`; both give a :class:`Reading`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from slowlab.campaign.settlement import FallbackReason
 from slowlab.config import ConfigModel
 from slowlab.readers.packets import Packet
 from slowlab.tools.artifacts import ArtifactFolder
 from slowlab.world.policy import Policy
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader made of a packet.
+
+    Attributes:
+        policy: what is scored for it.
+        fallback_reason: why that is the packet's fallback, where the reader's answers were no use;
+            None where it is the reader's own recommendation.
+    """
+
+    policy: Policy
+    fallback_reason: FallbackReason | None = None
 
 
 class Reader(ABC):
@@ -44,6 +64,14 @@ class Reader(ABC):
             settings: its settings as the study gives them.
         """
         return method in cls.identity_sources
+
+    def read(self, packet: Packet) -> Reading:
+        """Read a packet; a numerical reader always has a recommendation of its own.
+
+        Args:
+            packet: what the campaign has seen.
+        """
+        return Reading(self.recommend(packet))
 
     @abstractmethod
     def recommend(self, packet: Packet) -> Policy:

@@ -13,12 +13,14 @@ from typing import Any
 from slowlab.analysis.answer import QUESTION, answer
 from slowlab.analysis.numbers_file import read_numbers
 from slowlab.analysis.study_tables import TITLES as TABLE_TITLES
-from slowlab.analysis.study_tables import mark_text, table
+from slowlab.analysis.study_tables import mark_text, markdown_lines, table
 from slowlab.io import atomic_path, atomic_write_text
 from slowlab.plan.run_log import WorkflowRun, seconds_by_rule, workflow_runs
-from slowlab.plots.study_figures import TITLES as FIGURE_TITLES
+from slowlab.plots.study_figures import figures_of
 
 TABLES = ("table2", "gains", "table3", "resources", "by_year", "diagnostics", "campaigns")
+OF_MODELS = ("table4",)
+"""Tables that are shown of a study with language models only."""
 _SHORTEST_S = 6.0
 """Runs that ended sooner only drew something again and are not listed."""
 _STAGES = {
@@ -44,7 +46,7 @@ def write_document(study_folder: Path, target: Path, command: str) -> Path:
     numbers = read_numbers(study_folder / "numbers.json")
     pictures = target.parent / "figures" / numbers["study"]["name"]
     shown = {}
-    for name, title in FIGURE_TITLES.items():
+    for name, title in figures_of(numbers).items():
         picture = study_folder / "figures" / f"{name}.png"
         if picture.is_file():
             with atomic_path(pictures / picture.name) as part:
@@ -84,7 +86,7 @@ def render_document(
         f"## Question and answer\n\n{QUESTION}\n\n{answer(numbers)}",
         _time(runs, stages),
         *(f"![{title}]({address})\n\n*{title}.*" for address, title in figures.items()),
-        *(_section(name, numbers) for name in TABLES),
+        *(_section(name, numbers) for name in (*TABLES, *(OF_MODELS if numbers["agents"] else ()))),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -109,6 +111,4 @@ def _section(name: str, numbers: Mapping[str, Any]) -> str:
     """One table under its title, without columns in which nothing stands."""
     frame = table(name, numbers).drop(columns="mark", errors="ignore").astype("str")
     frame = frame.loc[:, (frame != "").any()]
-    rows = [list(frame.columns), ["---"] * len(frame.columns), *frame.to_numpy().tolist()]
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([f"## {TABLE_TITLES[name]}", "", *lines])
+    return "\n".join([f"## {TABLE_TITLES[name]}", "", *markdown_lines(frame)])

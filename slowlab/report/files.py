@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from slowlab.agents.page import INDEX
+from slowlab.agents.page_facts import page_name
 from slowlab.analysis.numbers_file import read_numbers
 from slowlab.analysis.study_tables import table
 from slowlab.io import atomic_write_text
@@ -19,6 +22,7 @@ def write_report(
     figures: Sequence[Path],
     tables: Sequence[Path],
     data: Sequence[Path],
+    transcripts: Path | None = None,
 ) -> Path:
     """Write the page of a study in one step.
 
@@ -28,6 +32,7 @@ def write_report(
         figures: SVG files, each named after its figure.
         tables: CSV files, each named after its table; the page links to them.
         data: further files that the page links to.
+        transcripts: folder of pages of transcripts, with a list of them all; None without any.
 
     Raises:
         StrictJsonError, NumbersError: the numbers cannot be read.
@@ -40,8 +45,22 @@ def write_report(
         figures={path.stem: path.read_text(encoding="utf-8") for path in figures},
         tables={path.stem: table(path.stem, found) for path in tables},
         links={path.name: _address(path, target) for path in linked if path.exists()},
+        transcripts={
+            name: _address(path, target)
+            for name, path in _transcript_pages(found, transcripts).items()
+            if path.exists()
+        },
     )
     return atomic_write_text(target, page)
+
+
+def _transcript_pages(numbers: Mapping[str, Any], folder: Path | None) -> dict[str, Path]:
+    """The page of the example campaign and the list of all pages, whether they are there or not."""
+    if folder is None:
+        return {}
+    told = numbers["example_steps"]
+    name = page_name(told["method"], told["site"], told["feedback"], told["repeat"])
+    return {"example": folder / name, "all": folder / INDEX}
 
 
 def _address(path: Path, page: Path) -> str:

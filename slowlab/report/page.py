@@ -20,6 +20,7 @@ from slowlab.analysis.answer import QUESTION, answer
 from slowlab.analysis.study_tables import TITLES as TABLE_TITLES
 from slowlab.analysis.study_tables import mark_text
 from slowlab.plots.study_figures import TITLES as FIGURE_TITLES
+from slowlab.plots.study_figures import figures_of
 
 TEMPLATE = "page.html.j2"
 _SVG_START = re.compile(r"<svg.*", re.DOTALL)
@@ -32,6 +33,7 @@ def render_report(
     figures: Mapping[str, str | bytes],
     tables: Mapping[str, pd.DataFrame],
     links: Mapping[str, str] | None = None,
+    transcripts: Mapping[str, str] | None = None,
 ) -> str:
     """The page.
 
@@ -41,6 +43,8 @@ def render_report(
             that is not there is said to be missing.
         tables: tables by name, see ``slowlab.analysis.study_tables.TITLES``; as for figures.
         links: addresses of data files, relative to the page, by what they are.
+        transcripts: addresses of pages of transcripts, by ``example`` and ``all``, as far as there
+            are such pages.
 
     Returns:
         HTML; equal arguments give equal text.
@@ -56,13 +60,14 @@ def render_report(
         answer=answer(numbers),
         figures=[
             {"name": name, "title": title, "svg": _inline(name, figures.get(name))}
-            for name, title in FIGURE_TITLES.items()
+            for name, title in figures_of(numbers).items()
         ],
         tables=[
             {"name": name, "title": title, "rows": _cells(tables.get(name))}
             for name, title in TABLE_TITLES.items()
         ],
         links=dict(links or {}),
+        transcripts=dict(transcripts or {}),
     )
     return page.rstrip() + "\n"
 

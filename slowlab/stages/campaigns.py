@@ -7,16 +7,18 @@ own journal, so a campaign's bytes do not depend on its company.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from slowlab.campaign.errors import Reply
 from slowlab.campaign.history import History
 from slowlab.campaign.journal import Durability, Journal
+from slowlab.campaign.journal_format import head_path
 from slowlab.campaign.opening import CampaignSpec, Opener
 from slowlab.campaign.pool import Ending, Entry, PoolResult, run_pool
-from slowlab.campaign.session import ToolCall, ToolHandler
+from slowlab.campaign.session import FailureKind, ToolCall, ToolHandler
 from slowlab.campaign.settlement import CampaignStatus
 from slowlab.canonical import canonical_json
 from slowlab.evaluation.recommendations import (
@@ -40,6 +42,7 @@ COMMANDS_AT_ONCE = 8
 """Programs that think at the same time; no result depends on it."""
 RETRIES = 2
 """How often a campaign is run again after a failure of the machinery."""
+_FINAL = (FailureKind.FIREWALL, FailureKind.SPENDING_CAP)
 
 
 class MethodFailedError(RuntimeError):
@@ -85,6 +88,13 @@ class CampaignRecord:
         ending, returned = self.result.ending, self.result.returned
         return str(returned) if ending is Ending.SETTLED and returned else ending.value
 
+    @property
+    def worth_another_try(self) -> bool:
+        """Whether the machinery failed and may not fail again."""
+        failure = self.result.failure
+        final = failure is not None and failure.kind in _FINAL
+        return self.result.ending is Ending.INFRASTRUCTURE_FAILURE and not final
+
 
 @dataclass
 class CountedTools:
@@ -124,61 +134,69 @@ def run_campaigns(materials: Materials, job: CampaignJob, folder: Path) -> list[
     """
     shutil.rmtree(folder / "journals", ignore_errors=True)
     opener = Opener.make(materials.partitions, materials.weather)
-    records: dict[int, CampaignRecord] = {}
-    waiting = list(job.sites)
+    records = with_retries(
+        lambda sites: _run_together(materials, job, opener, sites, folder), job.sites
+    )
+    for site, record in records.items():
+        stop_at_method_error(record, f"{job.entry.name}, {job.feedback}, repeat {job.repeat}", site)
+    return [records[site] for site in job.sites]
+
+
+def with_retries[KeyT](
+    run: Callable[[Sequence[KeyT]], Mapping[KeyT, CampaignRecord]], keys: Sequence[KeyT]
+) -> dict[KeyT, CampaignRecord]:
+    """Run campaigns, and those whose machinery failed again, at most :data:`RETRIES` times.
+
+    Args:
+        run: runs the campaigns of some keys.
+        keys: one for each campaign.
+    """
+    records: dict[KeyT, CampaignRecord] = {}
+    waiting = list(keys)
     for _ in range(1 + RETRIES):
-        records |= {r.site: r for r in _run_together(materials, job, opener, waiting, folder)}
-        failed = Ending.INFRASTRUCTURE_FAILURE
-        waiting = [site for site in waiting if records[site].result.ending is failed]
+        records |= run(waiting)
+        waiting = [key for key in waiting if records[key].worth_another_try]
         if not waiting:
             break
-    for site, record in records.items():
-        if record.result.ending is Ending.METHOD_ERROR:
-            where = f"{job.entry.name}, {job.feedback}, repeat {job.repeat}, site {site}"
-            raise MethodFailedError(f"{where}: the method failed\n{record.result.error}")
-    return [records[site] for site in job.sites]
+    return records
+
+
+def stop_at_method_error(record: CampaignRecord, where: str, site: int) -> None:
+    """Stop the job where a method raised an exception.
+
+    Raises:
+        MethodFailedError: names the site and shows the traceback.
+    """
+    if record.result.ending is Ending.METHOD_ERROR:
+        raise MethodFailedError(f"{where}, site {site}: the method failed\n{record.result.error}")
 
 
 def _run_together(
     materials: Materials, job: CampaignJob, opener: Opener, sites: Sequence[int], folder: Path
-) -> list[CampaignRecord]:
+) -> dict[int, CampaignRecord]:
     opened = [_open(materials, job, opener, site, folder) for site in sites]
     name = f"{job.entry.name}, {job.feedback}, repeat {job.repeat}"
     progress = PoolReporter(name, materials.contract.calendar.campaign_ticks)
     workers = 1 if job.entry.command is None else COMMANDS_AT_ONCE
     entries = [entry for entry, _, _ in opened]
     results = run_pool(entries, workers=workers, progress=progress)
-    return [
-        CampaignRecord(site, history, result, tuple(tools.uses))
+    return {
+        site: CampaignRecord(site, history, result, tuple(tools.uses))
         for site, result, (_, history, tools) in zip(sites, results, opened, strict=True)
-    ]
+    }
 
 
 def _open(
     materials: Materials, job: CampaignJob, opener: Opener, site: int, folder: Path
 ) -> tuple[Entry, History, CountedTools]:
     """One campaign with a fresh method, a fresh journal and its own streams."""
-    setting = materials.setting
-    spec = CampaignSpec(
-        partition=setting.partition,
-        site=site,
-        feedback=Feedback(job.feedback),
-        weather=setting.weather,
-        shuffle_key=f"{setting.partition}|{site}",
-        contract=materials.contract,
-        sensors=materials.sensors,
-        distribution=materials.distribution,
-    )
-    path = folder / "journals" / f"site-{site:03d}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)  # of an attempt that failed
-    session = opener.open(spec, Journal.open(path, durability=Durability.PROCESS))
+    spec = campaign_spec(materials, site, Feedback(job.feedback))
+    session = opener.open(spec, fresh_journal(folder / "journals" / f"site-{site:03d}.jsonl"))
     history = History(session.task())
-    seed = seed_key(materials, job, site, "tools").seed()
-    limits = materials.contract.analysis_tools
-    tools = CountedTools(Toolbox(history, materials.artifacts, seed, limits))
+    key = partial(seed_key, materials, job, site)
+    tools = counted_tools(materials, history, key("tools").seed())
     method = _method(materials, job.entry, folder / "logs" / f"site-{site:03d}.log")
-    rng = seed_key(materials, job, site, "method").generator()
+    rng = key("method").generator()
     steps = watched(method.play(Campaign(history), rng), history)
     return Entry(f"site {site}", session, steps, tools), history, tools
 
@@ -188,6 +206,35 @@ def _method(materials: Materials, entry: MethodEntry, log: Path) -> Method:
     if entry.command is not None:
         return build_external(entry.command, entry.time_limit_s, materials.artifacts, log)
     return build_method(entry.registered_name, entry.settings, materials.artifacts)
+
+
+def fresh_journal(path: Path) -> Journal:
+    """A journal without records, also where an attempt that failed has left one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in (path, head_path(path)):
+        left.unlink(missing_ok=True)
+    return Journal.open(path, durability=Durability.PROCESS)
+
+
+def campaign_spec(materials: Materials, site: int, feedback: Feedback) -> CampaignSpec:
+    """What one campaign of a study is opened from."""
+    setting = materials.setting
+    return CampaignSpec(
+        partition=setting.partition,
+        site=site,
+        feedback=feedback,
+        weather=setting.weather,
+        shuffle_key=f"{setting.partition}|{site}",
+        contract=materials.contract,
+        sensors=materials.sensors,
+        distribution=materials.distribution,
+    )
+
+
+def counted_tools(materials: Materials, history: History, seed: int) -> CountedTools:
+    """The analysis tools of one campaign."""
+    limits = materials.contract.analysis_tools
+    return CountedTools(Toolbox(history, materials.artifacts, seed, limits))
 
 
 def seed_key(materials: Materials, job: CampaignJob, site: int, purpose: str) -> SeedKey:

@@ -18,10 +18,12 @@ from slowlab.analysis.study_inputs import (
     StudyDescription,
 )
 from slowlab.evaluation.score import SCORE_SCHEMA, SITE_SCHEMA
+from slowlab.stages.agent_table import AGENT_SCHEMA
 from slowlab.stages.campaign_table import CAMPAIGN_SCHEMA, CROP_SCHEMA, READ_SCHEMA
 from slowlab.world.contract import load_contract
 from slowlab.world.policy import POLICY_FIELDS
 from slowlab.world.site_distribution import load_sites
+from tests.analysis.synthetic_agents import agent_row, step_table
 
 YEARS, PLANTINGS = ("2003", "2007", "2011"), (0, 182)
 EFFECTS = {
@@ -38,6 +40,10 @@ EFFECTS = {
     "greedy_grower": 0.5,
     "my_external_agent_command": -11.0,
 }
+MODELS = {"grower": -2.0, "careful": 1.5}
+"""SYNTHETIC language models: the first a stand-in, the second called a model here only."""
+LEARNED = 2.5
+"""What a synthetic language model gains from its first to its last recommendation."""
 FULL_GAIN = -0.7
 STATIC = ("fixed_reference", "common_policy")
 PUBLISHED = {"prior_bo": "baseline", "fixed_reference": "fixed_reference"}
@@ -55,21 +61,15 @@ def describe(
         "sites": tuple(range(sites)),
         "repeats": repeats,
         "feedback": ("full", "endpoint"),
-        "methods": tuple(
-            MethodInfo(
-                name=name,
-                label=name.replace("_", " "),
-                experiments=name not in STATIC,
-                published=PUBLISHED.get(name),
-            )
-            for name in methods
-        ),
+        "methods": tuple(_method(name) for name in methods),
         "readers": tuple(
             ReaderInfo(
                 name=name,
                 label=name.replace("_", " "),
                 identity_sources=("prior_bo",) if name == "gp" else (),
                 published="gp_reader" if name == "gp" else None,
+                stand_in=name in MODELS,
+                model=f"stand-in-{name}" if name in MODELS else None,
             )
             for name in readers
         ),
@@ -97,6 +97,18 @@ def describe(
     return StudyDescription(**(settings | changes))
 
 
+def _method(name: str) -> MethodInfo:
+    return MethodInfo(
+        name=name,
+        label=name.replace("_", " "),
+        experiments=name not in STATIC,
+        published=PUBLISHED.get(name),
+        stand_in=name == "grower",
+        model=f"stand-in-{name}" if name in MODELS else None,
+        harness="digest_notes" if name in MODELS else None,
+    )
+
+
 def synthetic_inputs(
     methods: Sequence[str] = ("fixed_reference", "random_search", "prior_bo"),
     *,
@@ -110,15 +122,17 @@ def synthetic_inputs(
     """A synthetic study.
 
     Scores are ``30 + site + effect of the method + (FULL_GAIN with full feedback) + noise``; a
-    reader adds its own effect to its source's score, and nothing in identity cells.
+    reader adds its own effect to its source's score, and nothing in identity cells. The first
+    recommendation of a language model is :data:`LEARNED` below its last one with full feedback.
     """
     study = describe(methods, sites, repeats, readers, **changes)
     rng = np.random.default_rng(5)
     levels = {
         (site, name, mode, repeat): 30.0
         + 1.5 * site % 7
-        + EFFECTS[name]
+        + (EFFECTS | MODELS)[name]
         + FULL_GAIN * (mode == "full")
+        - (LEARNED - FULL_GAIN) * (mode == "initial")
         + noise * rng.normal()
         for name, mode in study.cells()
         for site, repeat in itertools.product(study.sites, range(1 if mode == "none" else repeats))
@@ -135,7 +149,8 @@ def synthetic_inputs(
             (site, name, mode, repeat) in failed,
         )
     ]
-    campaigns = [key for key in levels if key[2] != "none"]
+    campaigns = [key for key in levels if key[2] not in ("none", "initial")]
+    played = [key for key in campaigns if key[1] in MODELS]
     return AnalysisInputs(
         study=study,
         scores=SCORE_SCHEMA.table(scores),
@@ -149,6 +164,8 @@ def synthetic_inputs(
         distribution=_world()[1],
         readings=SCORE_SCHEMA.table(readings),
         hashes={"scores": "0" * 64},
+        agents=AGENT_SCHEMA.table([agent_row(key) for key in played]) if played else None,
+        steps=step_table(campaigns),
     )
 
 
@@ -167,7 +184,7 @@ def _world() -> tuple[Any, Any]:
 
 
 def _swap(reader: str, rng: np.random.Generator) -> float:
-    return READERS[reader] + 0.8 * rng.normal()
+    return (READERS | MODELS)[reader] + 0.8 * rng.normal()
 
 
 def _name(key: tuple[int, str, str, int]) -> dict[str, Any]:

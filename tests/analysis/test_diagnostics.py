@@ -26,14 +26,14 @@ def found(inputs):
 
 
 @given(days=DAYS, data=st.data())
-def test_order_and_a_day_of_slack_make_no_difference(days, data) -> None:
-    moved = [day + data.draw(st.sampled_from([-1.0, 0.0, 1.0])) for day in days]
+def test_order_and_a_few_days_of_slack_make_no_difference(days, data) -> None:
+    moved = [day + data.draw(st.sampled_from([-3.0, -1.0, 0.0, 1.0, 3.0])) for day in days]
     assert same_schedule(days, data.draw(st.permutations(moved)))
 
 
 def test_other_schedules_differ() -> None:
     assert not same_schedule([182.0, 182.0], [182.0])
-    assert not same_schedule([182.0, 182.0], [182.0, 184.0])
+    assert not same_schedule([182.0, 182.0], [182.0, 186.0])
     assert same_schedule([], [])
 
 

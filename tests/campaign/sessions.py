@@ -30,12 +30,14 @@ class FakeStepping:
 
     Attributes:
         group: number of the kind.
+        campaigns_at_once: as many share a step.
         together: number of facilities in each call.
         faults: facilities at which an exception is raised, by id.
     """
 
     def __init__(self, group: int = 1) -> None:
         self.group = group
+        self.campaigns_at_once = 16
         self.together: list[int] = []
         self.faults: set[int] = set()
 

@@ -84,6 +84,14 @@ def test_crops_are_known_with_policy_and_totals(played, policy):
     assert (unread.closed, unread.reason, unread.totals) == (True, None, None)
 
 
+def test_a_crop_that_the_agent_stops_is_known_to_have_closed(campaign, policy):
+    run = campaign()
+    for action in (start(2, policy), advance(5), {"action": "stop", "unit": 2}):
+        ok(run.dispatch(action))
+    (crop,) = run.history.crops()
+    assert (crop.unit, crop.run_index, crop.closed) == (2, 1, True)
+
+
 def test_raw_and_daily_reads_both_enter_the_daily_series(played):
     history = played.history
     assert history.channels() == [(0, AIR), (1, HEAT)]

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 
 from slowlab.analysis.numbers_file import read_numbers, write_numbers
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.plots.method_style import method_styles, ordered_methods
-from slowlab.plots.study_figures import TITLES, draw, write_figure
+from slowlab.plots.study_figures import TITLES, draw, figures_of, write_figure
 from slowlab.plots.style import figure_bytes
 from tests.analysis.synthetic_study import EFFECTS, READERS, synthetic_inputs, without
 
 FEW = ("fixed_reference", "random_search", "prior_bo")
+MODELS = (*FEW, "grower", "careful")
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +30,28 @@ def few():
 def many():
     return build_numbers(
         synthetic_inputs(
-            tuple(EFFECTS),
+            (*EFFECTS, "grower", "careful"),
             sites=6,
             repeats=1,
-            readers=tuple(READERS),
+            readers=(*READERS, "grower"),
             flips=200,
             resamples=200,
             failed=[(3, "random_search", "full", 0)],
             marks=("REHEARSAL", "DRAFT", "STAND-IN"),
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def models():
+    """A study with language models, one of them a stand-in, as methods and as a reader."""
+    return build_numbers(
+        synthetic_inputs(
+            MODELS,
+            readers=("gp", "grower"),
+            example_method="grower",
+            timeline_methods=("grower", "careful", "prior_bo"),
+            marks=("REHEARSAL", "STAND-IN"),
         )
     )
 
@@ -145,6 +161,84 @@ def test_timelines_are_read_back(few) -> None:
         )
 
 
+def test_what_models_learned_is_read_back(models, few) -> None:
+    figure = draw("figure3", models)
+    for place, subject in enumerate(("careful", "grower")):
+        assert_row(figure, f"initial-row{place}", models["tests"][f"initial.{subject}"])
+    assert not [name for name in artists(draw("figure3", few)) if name.startswith("initial")]
+
+
+def test_the_harness_bears_the_counts_of_the_transcripts(models) -> None:
+    figure, totals = draw("figure6", models), models["agents"]["totals"]
+    said = {gid: artist.get_text() for gid, artist in artists(figure).items()}
+    calls = [
+        totals["calls_initial"],
+        totals["calls_design"],
+        totals["calls_season"] + totals["calls_probe"],
+        totals["calls_final"],
+    ]
+    assert [said[f"harness-stage{place}"] for place in range(4)] == [f"{n:,} calls" for n in calls]
+    millions = totals["prompt_characters"] / 1e6
+    counts = [
+        [f"{totals['model_calls']:,} calls", f"{millions:.1f} M characters"],
+        [f"{totals['blocked']} blocked"],
+        [
+            f"{totals['attempts']:,} attempts",
+            f"{totals['failed_attempts']} failed",
+            f"USD {totals['cost_usd']:.2f}",
+            "+ unknown cost",
+        ],
+        [
+            f"{totals['answers'] - totals['format_errors']:,} parsed",
+            f"{totals['format_errors']} format errors",
+        ],
+        [
+            f"{totals['actions']:,} actions",
+            f"{totals['invalid_actions']} refused",
+            f"{totals['tool_calls']} tool calls",
+            f"{totals['tool_errors']} tool errors",
+        ],
+        [f"{totals['records']:,} records"],
+    ]
+    assert [said[f"harness-box{place}"].split("\n") for place in range(6)] == counts
+
+
+def test_large_counts_stay_in_their_boxes(models) -> None:
+    known = models["agents"]["totals"]
+    grown = {name: value * 500 for name, value in known.items() if name != "faults"}
+    figure = draw("figure6", {**models, "agents": {**models["agents"], "totals": grown}})
+    figure.draw_without_rendering()
+    (axis,) = figure.axes
+    boxes = [patch for patch in axis.patches if isinstance(patch, FancyBboxPatch)]
+    for place, box in enumerate(boxes):
+        inside, text = box.get_window_extent(), artists(figure)[f"harness-box{place}"]
+        written_at = text.get_window_extent()
+        assert inside.x0 < written_at.x0 < written_at.x1 < inside.x1
+
+
+def test_a_study_without_models_has_no_figure_of_the_harness(few, models) -> None:
+    assert "figure6" not in figures_of(few)
+    assert list(figures_of(models)) == list(TITLES)
+    assert "no language model" in " ".join(" ".join(written(draw("figure6", few))).split())
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure3", "figure4", "figure5", "figure7"])
+def test_stand_ins_are_called_so_in_every_figure(models, name: str) -> None:
+    figure = draw(name, models)
+    titles = [axis.get_title(loc="left") for axis in figure.axes]
+    texts = [" ".join(text.split()) for text in [*written(figure), *titles]]
+    named = [text for text in texts if "grower" in text]
+    assert named
+    assert all("grower (stand-in)" in text for text in named)
+    (caption,) = [text.get_text() for text in figure.texts if text.get_gid() == "caption"]
+    said = "Stand-ins are scripted programs, not language models."
+    assert said in " ".join(caption.split())
+
+
+def test_captions_without_stand_ins_do_not_speak_of_them(few) -> None:
+    assert "Stand-ins" not in " ".join(written(draw("figure3", few)))
+
+
 def written(figure: Figure) -> list[str]:
     """All texts of a figure."""
     texts = [text.get_text() for text in figure.texts]
@@ -166,7 +260,7 @@ def test_without_marks_there_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("study", "name"), list(itertools.product(("few", "many", "equal", "two"), TITLES))
+    ("study", "name"), list(itertools.product(("few", "many", "equal", "two", "models"), TITLES))
 )
 def test_nothing_overlaps_or_leaves_the_page(study, name: str, request) -> None:
     figure = draw(name, request.getfixturevalue(study))

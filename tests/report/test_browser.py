@@ -7,11 +7,13 @@ import subprocess
 
 import pytest
 
+from slowlab.agents.page import write_pages
 from slowlab.analysis.numbers_file import write_numbers
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.analysis.study_tables import csv_text, tables
-from slowlab.plots.study_figures import TITLES, write_figure
+from slowlab.plots.study_figures import figures_of, write_figure
 from slowlab.report.files import write_report
+from tests.agents.synthetic_transcript import campaign
 from tests.analysis.synthetic_study import synthetic_inputs
 
 BROWSER = next((p for p in map(shutil.which, ("chromium", "google-chrome", "chrome")) if p), None)
@@ -39,9 +41,10 @@ document.body.innerHTML = "<pre id='found'>" + JSON.stringify(found) + "</pre>";
 def page(tmp_path_factory):
     """A report beside the files that it links to."""
     folder = tmp_path_factory.mktemp("report")
-    numbers = build_numbers(synthetic_inputs())
+    methods = ("fixed_reference", "random_search", "grower", "prior_bo")
+    numbers = build_numbers(synthetic_inputs(methods, example_method="grower"))
     write_numbers(folder / "numbers.json", numbers)
-    figures = [folder / "figures" / f"{name}.svg" for name in TITLES]
+    figures = [folder / "figures" / f"{name}.svg" for name in figures_of(numbers)]
     for path in figures:
         path.parent.mkdir(exist_ok=True)
         write_figure(path.stem, numbers, [path, path.with_suffix(".png")])
@@ -51,13 +54,22 @@ def page(tmp_path_factory):
         path.parent.mkdir(exist_ok=True)
         path.write_text(csv_text(frame), encoding="utf-8")
         written.append(path)
+    transcript = folder / "site-000.full.transcript.jsonl"
+    campaign(transcript, site=0, repeat=0)
+    write_pages([transcript], folder / "transcripts")
     return write_report(
         folder / "report.html",
         numbers=folder / "numbers.json",
         figures=figures,
         tables=written,
         data=[],
+        transcripts=folder / "transcripts",
     )
+
+
+def drawn(page):
+    """Files of the figures beside a page."""
+    return [*(page.parent / "figures").glob("*.svg")]
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +84,8 @@ def seen(page):
     return json.loads(re.search(r"<pre id=.found.>(.*?)</pre>", run.stdout, re.DOTALL).group(1))
 
 
-def test_every_figure_is_drawn_at_a_readable_size(seen):
-    assert {name for name, _, _ in seen["boxes"]} == set(TITLES)
+def test_every_figure_is_drawn_at_a_readable_size(seen, page):
+    assert {name for name, _, _ in seen["boxes"]} == {path.stem for path in drawn(page)}
     for name, width, height in seen["boxes"]:
         assert width > 600, name
         assert height > 150, name
@@ -83,6 +95,8 @@ def test_every_link_leads_somewhere(seen, page):
     assert seen["lost"] == []
     files = [link for link in seen["links"] if not link.startswith("#")]
     assert len(files) > 10
+    assert "transcripts/grower-site-000-full-repeat-0.html" in files
+    assert "transcripts/index.html" in files
     for link in files:
         assert (page.parent / link).is_file(), link
 

@@ -11,8 +11,7 @@ from slowlab.analysis.answer import answer
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.analysis.study_tables import TITLES as TABLES
 from slowlab.analysis.study_tables import tables
-from slowlab.plots.study_figures import TITLES as FIGURES
-from slowlab.plots.study_figures import draw
+from slowlab.plots.study_figures import draw, figures_of
 from slowlab.plots.style import figure_bytes
 from slowlab.report.page import render_report
 from tests.analysis.synthetic_study import synthetic_inputs, without
@@ -63,14 +62,14 @@ def numbers():
 
 @pytest.fixture(scope="module")
 def figures(numbers):
-    return {name: figure_bytes(draw(name, numbers), "svg") for name in FIGURES}
+    return {name: figure_bytes(draw(name, numbers), "svg") for name in figures_of(numbers)}
 
 
 def test_the_page_is_whole_and_loads_nothing(numbers, figures) -> None:
     links = {"numbers": "numbers.json", "table2": "tables/table2.csv"}
     text = render_report(numbers, figures, tables(numbers), links)
     page = parsed(text)
-    assert page.tags.count("svg") == len(FIGURES)
+    assert page.tags.count("svg") == len(figures)
     assert page.tags.count("table") == len(TABLES)
     assert len(set(page.ids)) == len(page.ids)
     inner = [address for address in page.addresses if address.startswith("#")]
@@ -93,7 +92,7 @@ def test_what_is_missing_is_said() -> None:
     numbers = build_numbers(without(synthetic_inputs(sites=2, readers=()), "random_search"))
     text = render_report(numbers, {}, {})
     parsed(text)
-    assert text.count("This figure is missing.") == len(FIGURES)
+    assert text.count("This figure is missing.") == len(figures_of(numbers))
     assert text.count("This table is missing.") == len(TABLES)
     assert "<strong>random search</strong> has no score at all" in text
 
@@ -102,6 +101,35 @@ def test_names_are_escaped(numbers, figures) -> None:
     bad = {**numbers, "study": {**numbers["study"], "name": "<script>alert(1)</script>"}}
     text = render_report(bad, figures, tables(numbers))
     assert "<script>" not in text
+
+
+def test_transcripts_are_linked_where_there_are_pages_of_them(numbers, figures) -> None:
+    pages = {"example": "transcripts/a.html", "all": "transcripts/index.html"}
+    page = parsed(render_report(numbers, figures, tables(numbers), {}, pages))
+    assert {"transcripts/a.html", "transcripts/index.html"} <= set(page.addresses)
+    without_pages = parsed(render_report(numbers, figures, tables(numbers)))
+    assert not [address for address in without_pages.addresses if "transcripts" in address]
+
+
+def test_stand_ins_are_explained() -> None:
+    methods = ("fixed_reference", "grower", "prior_bo")
+    numbers = build_numbers(synthetic_inputs(methods, sites=2, readers=("grower",)))
+    text = " ".join(render_report(numbers, {}, {}).split())
+    parsed(text)
+    said = "<strong>grower (stand-in)</strong> is a stand-in, a scripted program and no language"
+    assert said in text
+    assert "The reader <strong>grower (stand-in)</strong> is a stand-in" in text
+    assert 'id="figure6"' in text
+
+
+def test_hostile_reasons_stay_text() -> None:
+    methods = ("fixed_reference", "grower", "prior_bo")
+    inputs = synthetic_inputs(methods, sites=2, readers=(), example_method="grower")
+    numbers = build_numbers(inputs)
+    text = render_report(numbers, {}, tables(numbers))
+    parsed(text)
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
 def test_a_figure_must_be_svg(numbers) -> None:

@@ -14,10 +14,18 @@ from slowlab.config import validate_config
 from slowlab.evaluation.score import SCORE_SCHEMA
 from slowlab.plan.study import StudyConfig
 from slowlab.report.paper_item import figure_script, table_script
-from slowlab.report.study import READINGS, TABLES, describe_study, load_inputs
+from slowlab.report.study import (
+    AGENT_TABLES,
+    READINGS,
+    TABLES,
+    describe_study,
+    example_journal,
+    load_inputs,
+)
 from slowlab.world.contract import load_contract
 from slowlab.world.site_distribution import load_sites
 from tests.analysis.synthetic_study import synthetic_inputs
+from tests.methods.contract_world import Play, made
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "figures").glob("*.py"))
@@ -73,16 +81,94 @@ def test_drafts_are_marked_and_confirmatory_studies_are_not() -> None:
 
 def test_tables_of_a_folder_give_numbers(tmp_path) -> None:
     synthetic = synthetic_inputs(readers=())
-    for name, (file, schema) in TABLES.items():
-        (tmp_path / file).write_bytes(schema.parquet(getattr(synthetic, name)))
+    write_tables(synthetic, TABLES, tmp_path)
+    journal = tmp_path / example_journal(config())
+    Play(made("random_search"), journal=journal).run()
     inputs = load_inputs(config(), tmp_path)
-    assert inputs.readings is None
-    assert set(inputs.hashes) == set(TABLES)
+    assert (inputs.readings, inputs.agents) == (None, None)
+    assert set(inputs.hashes) == {*TABLES, "example_journal"}
+    assert set(inputs.steps["by"]) == {"method"}
     numbers = build_numbers(inputs)
+    assert numbers["example_steps"]["source"] == "journal"
     expected = build_numbers(synthetic)["tests"]["gain.prior_bo"]["differences"]
     assert numbers["tests"]["gain.prior_bo"]["differences"] == expected
     assert READINGS not in {path.name for path in tmp_path.iterdir()}
     assert SCORE_SCHEMA is TABLES["scores"][1]
+
+
+def write_tables(inputs, tables, folder: Path) -> None:
+    for name, (file, schema) in tables.items():
+        (folder / file).write_bytes(schema.parquet(getattr(inputs, name)))
+
+
+def test_the_journal_of_a_numerical_example_must_be_there(tmp_path) -> None:
+    write_tables(synthetic_inputs(readers=()), TABLES, tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"site-000\.jsonl"):
+        load_inputs(config(), tmp_path)
+
+
+def models_config(**changes):
+    """A study with a stand-in as its example, and one of the published models."""
+    return config(
+        methods=[
+            {"name": "fixed_reference"},
+            {"name": "grower", "model": "stand-in-grower", "stand_in": True},
+            {"name": "careful", "model": "deepseek-v4.1-flash", "harness": "digest_notes"},
+            {"name": "prior_bo", "label": "Prior BO"},
+        ],
+        readers=["gp", {"name": "grower", "model": "stand-in-grower", "stand_in": True}],
+        reader_sources=["grower", "prior_bo"],
+        analysis=config().analysis.model_dump() | {"example_method": "grower"},
+        **changes,
+    )
+
+
+def test_language_models_are_described() -> None:
+    study = describe_study(models_config(), load_contract(), load_sites())
+    assert [item.name for item in study.language_models] == ["grower", "careful"]
+    grower = study.method("grower")
+    assert (grower.model, grower.harness) == ("stand-in-grower", "digest_notes")
+    assert (grower.stand_in, grower.published) == (True, None)
+    assert study.method("careful").published == "deepseek"
+    assert study.method("prior_bo").published == "baseline"
+    gp, reader = study.readers
+    assert (gp.identity_sources, gp.published) == (("prior_bo",), "gp_reader")
+    assert (reader.model, reader.stand_in, reader.identity_sources) == ("stand-in-grower", True, ())
+    assert [item.name for item in study.sources] == ["grower", "prior_bo"]
+    assert "STAND-IN" in study.marks
+
+
+def test_another_harness_has_no_published_numbers() -> None:
+    methods = [
+        {"name": "fixed_reference"},
+        {"name": "prior_bo"},
+        {"name": "careful", "model": "deepseek-v4.1-flash", "harness": "digest_only"},
+    ]
+    study = describe_study(config(methods=methods), load_contract(), load_sites())
+    assert study.method("careful").published is None
+
+
+def test_a_stand_in_among_readers_marks_the_study() -> None:
+    readers = [{"name": "grower", "model": "stand-in-grower", "stand_in": True}]
+    methods = [{"name": "fixed_reference"}, {"name": "prior_bo"}]
+    study = describe_study(config(methods=methods, readers=readers), load_contract(), load_sites())
+    assert study.marks == ("REHEARSAL", "STAND-IN")
+
+
+def test_tables_of_language_models_are_read(tmp_path) -> None:
+    methods = ("fixed_reference", "grower", "careful", "prior_bo")
+    synthetic = synthetic_inputs(methods, readers=("gp", "grower"), example_method="grower")
+    tables = TABLES | AGENT_TABLES | {"readings": (READINGS, SCORE_SCHEMA)}
+    write_tables(synthetic, tables, tmp_path)
+    assert example_journal(models_config()) is None
+    inputs = load_inputs(models_config(), tmp_path)
+    assert set(inputs.hashes) == set(tables)
+    numbers, expected = build_numbers(inputs), build_numbers(synthetic)
+    assert numbers["agents"]["totals"] == expected["agents"]["totals"]
+    assert numbers["example_steps"] == expected["example_steps"]
+    (tmp_path / AGENT_TABLES["agents"][0]).unlink()
+    with pytest.raises(FileNotFoundError, match=r"agents\.parquet"):
+        load_inputs(models_config(), tmp_path)
 
 
 @pytest.fixture(scope="module")

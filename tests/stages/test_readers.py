@@ -6,11 +6,14 @@ import pytest
 
 from slowlab.canonical import canonical_json
 from slowlab.evaluation.recommendations import read_recommendations
+from slowlab.plan.entries import ReaderEntry
 from slowlab.plan.study import Setting
 from slowlab.readers.packets import PacketError
 from slowlab.stages import readers
 from slowlab.stages.materials import Materials
 from tests.readers.played import played, write_artifacts
+
+ENTRY = ReaderEntry(name="best", reader="best_observed")
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +51,10 @@ def test_every_source_is_read_on_every_site_with_its_prices(materials, packets):
 
 def test_a_reading_names_reader_source_and_site(materials, packets, tmp_path):
     target = tmp_path / "readings.json"
-    readers.read_packets(materials, "best_observed", packets[0], target)
+    readers.read_packets(materials, ENTRY, packets[0], target)
     found = read_recommendations(target, materials.contract).recommendations
     assert [(item.site, item.method, item.feedback) for item in found] == [
-        (site, f"reader:best_observed:{source}", "full")
-        for site in (1, 3)
-        for source in ("other", "search")
+        (site, f"reader:best:{source}", "full") for site in (1, 3) for source in ("other", "search")
     ]
 
 
@@ -68,5 +69,5 @@ def test_packets_that_were_spoilt_are_refused(materials, packets, tmp_path, spoi
     text = canonical_json(data)
     path.write_text(text[:-100] if spoil == "cut" else text)
     with pytest.raises(PacketError, match=r"packets\.json"):
-        readers.read_packets(materials, "best_observed", path, tmp_path / "readings.json")
+        readers.read_packets(materials, ENTRY, path, tmp_path / "readings.json")
     assert not (tmp_path / "readings.json").exists()

@@ -5,6 +5,7 @@ rule compute_numbers:
     input:
         [f"{FOLDER}/{table}.parquet" for table in STUDY_TABLES],
         SETTING_FILES,
+        EXAMPLE_JOURNAL,
         lock=LOCK,
     output:
         NUMBERS,
@@ -60,6 +61,7 @@ rule write_report:
         figures=expand(f"{FOLDER}/figures/{{figure}}.svg", figure=FIGURES),
         tables=expand(f"{FOLDER}/tables/{{table}}.csv", table=TABLES),
         data=[f"{FOLDER}/{table}.parquet" for table in ["sites", *STUDY_TABLES]],
+        transcripts=[f"{FOLDER}/transcript_pages"] if AGENTS else [],
     output:
         report(
             f"{FOLDER}/report.html",

@@ -1,4 +1,7 @@
-"""Campaigns: one generic rule. A job is a shard of sites of one method, condition and repeat."""
+"""Campaigns: one generic rule. A job is a shard of sites of one method, condition and repeat.
+
+Language models have a rule of their own, agents.smk.
+"""
 
 CAMPAIGN = f"{FOLDER}/campaigns/{{method}}/{{feedback}}/repeat-{{repeat}}/{{shard}}"
 
@@ -29,6 +32,8 @@ rule run_campaigns:
         journals=directory(f"{CAMPAIGN}/journals"),
     benchmark:
         f"{FOLDER}/timings/campaigns/{{method}}.{{feedback}}.{{repeat}}.{{shard}}.tsv"
+    wildcard_constraints:
+        method="|".join(name for name in METHODS if name not in AGENTS),
     params:
         code=lambda wildcards: method_code(STUDY, wildcards.method),
         setting=SETTING,

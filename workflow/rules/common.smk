@@ -8,6 +8,8 @@ from slowlab.campaign.isolation import SINGLE_THREAD
 from slowlab.plan.fingerprint import code_sha256
 from slowlab.plan.interrupted import resume_interrupted
 from slowlab.plan.inputs import (
+    agent_code,
+    agent_questions,
     folders_of,
     method_code,
     reader_code,
@@ -16,15 +18,19 @@ from slowlab.plan.inputs import (
 )
 from slowlab.plan.items import (
     StudyPaths,
+    agents,
     campaign_items,
-    conditions,
-    experimenting,
+    example_campaign,
     load_method_folders,
     packet_shards,
+    scored_conditions,
+    scored_items,
     shards,
     source_items,
+    sources,
 )
 from slowlab.plan.run_log import log_event
+from slowlab.plan.study import INITIAL
 from slowlab.plan.workflow_config import study_of_workflow
 
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
@@ -44,6 +50,11 @@ FOLDER = str(PATHS.folder)
 SHARDS = {shard.name: shard for shard in shards(STUDY)}
 SETTING = setting_json(STUDY)
 SETTING_FILES = setting_files(STUDY)
+METHODS = [entry.name for entry in STUDY.methods]
+AGENTS = agents(STUDY)
+READERS = [entry.name for entry in STUDY.readers]
+TRANSCRIPTS = f"{FOLDER}/transcripts"
+PURSE = f"{FOLDER}/purse.jsonl"
 
 SIMULATOR_AUDIT = "results/simulator/audit.json"
 SIMULATOR_EXAMPLE = [
@@ -53,17 +64,22 @@ SIMULATOR_EXAMPLE = [
 COMPILED_STEP = f"results/simulator/compiled-{STUDY.contract}-{STUDY.sensors}.json"
 
 NUMBERS = f"{FOLDER}/numbers.json"
+EXAMPLE = example_campaign(STUDY)
+EXAMPLE_JOURNAL = [] if EXAMPLE is None else f"{PATHS.campaigns(EXAMPLE)}/journals"
 FIGURES = [
     "figure1",
     "figure3",
     "figure4",
-    *(["figure5"] if STUDY.readers else []),
+    *(["figure5"] if READERS else []),
+    *(["figure6"] if AGENTS else []),
     "figure7",
 ]
-TABLES = ["table2", "table3", "table5", "gains", "by_year", "resources", "diagnostics"]
-TABLES += ["campaigns", *(["readers"] if STUDY.readers else [])]
+TABLES = ["table2", "table3", "table4", "table5", "gains", "by_year", "resources"]
+TABLES += ["diagnostics", "campaigns", *(["readers"] if READERS else [])]
+AGENT_TABLES = ["agents", "agent_steps"]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
-STUDY_TABLES += ["reading_scores"] if STUDY.readers else []
+STUDY_TABLES += ["reading_scores"] if READERS else []
+STUDY_TABLES += AGENT_TABLES if AGENTS else []
 
 
 wildcard_constraints:

@@ -9,7 +9,7 @@ rule score_method:
     input:
         recommendations=lambda wildcards: [
             f"{PATHS.campaigns(item)}/recommendations.json"
-            for item in campaign_items(STUDY, [wildcards.method])
+            for item in scored_items(STUDY, wildcards.method)
             if item.shard.name == wildcards.shard
         ],
         lock=LOCK,
@@ -29,8 +29,8 @@ rule score_method:
 rule gather_scores:
     input:
         lambda wildcards: [
-            f"{FOLDER}/scores/{entry.name}/{shard}{SCORE_TABLES[wildcards.table]}.parquet"
-            for entry in STUDY.methods
+            f"{FOLDER}/scores/{method}/{shard}{SCORE_TABLES[wildcards.table]}.parquet"
+            for method in METHODS
             for shard in SHARDS
         ],
     output:
@@ -42,7 +42,7 @@ rule gather_scores:
         expected=[
             [site, entry.name, feedback, repeat]
             for entry in STUDY.methods
-            for feedback, repeat in conditions(STUDY, entry)
+            for feedback, repeat in scored_conditions(STUDY, entry)
             for site in STUDY.site_numbers
         ],
     script:

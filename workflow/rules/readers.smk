@@ -21,7 +21,7 @@ rule build_packets:
     params:
         code=code_sha256(["slowlab.stages.readers"]),
         setting=SETTING,
-        sources=list(experimenting(STUDY)),
+        sources=list(sources(STUDY)),
         feedback=STUDY.feedback[0],
         sites=packet_sites,
     script:
@@ -36,9 +36,15 @@ rule read_packets:
         f"{FOLDER}/readings/{{reader}}/{{shard}}.json",
     benchmark:
         f"{FOLDER}/timings/readings/{{reader}}.{{shard}}.tsv"
+    resources:
+        spending=STUDY.spending.model_dump_json(),
     params:
         code=lambda wildcards: reader_code(STUDY, wildcards.reader),
         setting=SETTING,
+        entry=lambda wildcards: STUDY.reader(wildcards.reader).model_dump_json(),
+        questions=lambda wildcards: agent_questions(STUDY.reader(wildcards.reader)),
+        transcripts=TRANSCRIPTS,
+        purse=PURSE,
     script:
         "../scripts/read_packets.py"
 
@@ -64,7 +70,7 @@ rule gather_reading_scores:
     input:
         [
             f"{FOLDER}/reading_scores/{reader}/{shard.name}.parquet"
-            for reader in STUDY.readers
+            for reader in READERS
             for shard in packet_shards(STUDY)
         ],
     output:
@@ -73,8 +79,8 @@ rule gather_reading_scores:
         code=GATHER_CODE,
         expected=[
             [site, f"reader:{reader}:{source}", STUDY.feedback[0], 0]
-            for reader in STUDY.readers
-            for source in experimenting(STUDY)
+            for reader in READERS
+            for source in sources(STUDY)
             for site in STUDY.packet_sites
         ],
     script:

@@ -2,10 +2,24 @@
 
 from pathlib import Path
 
-from slowlab.plan.inputs import parse_setting
+from slowlab.agents.books import Caps
+from slowlab.plan.inputs import parse_reader, parse_setting
 from slowlab.stages.materials import Materials
+from slowlab.stages.model_readings import read_with_model
 from slowlab.stages.readers import read_packets
 
-materials = Materials.load(parse_setting(snakemake.params.setting))
+parameters = snakemake.params
+materials, entry = Materials.load(parse_setting(parameters.setting)), parse_reader(parameters.entry)
 source, target = Path(snakemake.input[0]), Path(snakemake.output[0])
-read_packets(materials, snakemake.wildcards.reader, source, target)
+if entry.model is None:
+    read_packets(materials, entry, source, target)
+else:
+    read_with_model(
+        materials,
+        entry,
+        source,
+        target,
+        transcripts=Path(parameters.transcripts) / "readings" / entry.name,
+        purse=Path(parameters.purse),
+        spending=Caps.model_validate_json(snakemake.resources.spending),
+    )

@@ -10,4 +10,5 @@ write_report(
     figures=[Path(path) for path in snakemake.input.figures],
     tables=[Path(path) for path in snakemake.input.tables],
     data=[Path(path) for path in snakemake.input.data],
+    transcripts=next(map(Path, snakemake.input.transcripts), None),
 )

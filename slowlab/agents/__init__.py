@@ -1,0 +1,1 @@
+"""Language models as methods: client, prompts, harness, firewall, transcripts and stand-ins."""

@@ -1,0 +1,1 @@
+"""Preregistration: what is declared and locked before the confirmatory scores exist."""

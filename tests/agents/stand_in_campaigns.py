@@ -1,0 +1,74 @@
+"""Campaigns of stand-ins on a made-up facility: real endpoint, harness, executor and transcript.
+
+Stand-ins are scripted programs, not language models, and the facility grows by a few formulas.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from slowlab.agents.books import Caps
+from slowlab.agents.connection import connect
+from slowlab.agents.course import course
+from slowlab.agents.harness import Harness
+from slowlab.agents.models import model_config
+from slowlab.agents.profile import load_profile
+from slowlab.campaign.executor import Executor
+from slowlab.campaign.history import History
+from slowlab.campaign.session import ToolCall
+from slowlab.methods._base import Campaign, watched
+from slowlab.tools.toolbox import Toolbox
+from slowlab.world.task import Feedback
+from tests.campaign.fake_facility import step
+from tests.methods.contract_world import ARTIFACTS, PRICES, RULES, SENSORS, ContractFacility
+
+
+def play_stand_in(
+    script: str, folder: Path, feedback: str = "endpoint", profile: str = "digest_notes"
+) -> tuple[Path, Harness]:
+    """Play one campaign; its transcript, and the harness that led it."""
+    path = folder / f"site-000.{feedback}.transcript.jsonl"
+    facility = ContractFacility(RULES, PRICES, grown=[[] for _ in range(4)])
+    reference = RULES.fixed_reference
+    executor = Executor.open(
+        facility, RULES, SENSORS, PRICES, Feedback.UNASSIGNED, reference, stepping=step
+    )
+    history, used = History(executor.task()), load_profile(profile)
+    with connect(model_config(f"stand-in-{script}"), folder / "purse.jsonl", Caps()) as connection:
+        header = {
+            "kind": "campaign",
+            "site": 0,
+            "method": script.replace("-", "_"),
+            "repeat": 0,
+            "model": connection.public_model(),
+            "harness": used.model_dump(mode="json"),
+            "task": executor.task(),
+        }
+        with connection.dialogue(path, header, []) as dialogue:
+            harness = Harness(used, dialogue, Campaign(history), 1, reference)
+            steps = watched(_steps(harness, history, executor, Feedback(feedback)), history)
+            _drive(steps, executor, Toolbox(history, ARTIFACTS, 1, RULES.analysis_tools))
+    return path, harness
+
+
+def _steps(harness: Harness, history: History, executor: Executor, feedback: Feedback) -> Any:
+    def assign() -> dict[str, Any]:
+        executor.assign_feedback(feedback)
+        return executor.task()
+
+    def freeze(policy: Any) -> None:
+        executor.freeze_initial_recommendation(policy.model_dump())
+
+    return course(harness, Campaign(history), freeze_initial=freeze, assign=assign)
+
+
+def _drive(steps: Any, executor: Executor, tools: Toolbox) -> None:
+    try:
+        item = next(steps)
+        while True:
+            item = steps.send(
+                tools(item) if isinstance(item, ToolCall) else executor.dispatch(item)
+            )
+    except StopIteration:
+        return

@@ -1,0 +1,9 @@
+"""Put one kind of table about language models together for the whole study."""
+
+from pathlib import Path
+
+from slowlab.stages.agent_files import AGENT_TABLES
+from slowlab.stages.gather import gather
+
+files = [Path(path) for path in snakemake.input]
+gather(files, AGENT_TABLES[snakemake.wildcards.table], Path(snakemake.output[0]))

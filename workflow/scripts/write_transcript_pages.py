@@ -1,0 +1,9 @@
+"""Write a readable page for every transcript of the study."""
+
+from pathlib import Path
+
+from slowlab.agents.page import write_pages
+
+folder = Path(snakemake.params.transcripts)
+files = sorted(folder.rglob("*.transcript.jsonl"))
+write_pages([path for path in files if ".initial." not in path.name], Path(snakemake.output[0]))
