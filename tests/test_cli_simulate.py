@@ -144,7 +144,7 @@ def is_too_hot(table):
 
 
 BAD_INPUTS = [
-    (("--day-temperature", 30), "day_temperature_c is 30 (allowed: 18 to 26 degC)"),
+    (("--day-temperature", 30), "day_temperature_c is too high (allowed: 18 to 26 degC)"),
     (("--day-temperature", "nan"), "day_temperature_c must be a finite number"),
     (("--night-temperature", 22, "--day-temperature", 20), "must not be above day_temperature_c"),
     (("--policy", "none.yaml"), "none.yaml: No such file"),

@@ -21,7 +21,7 @@ from slowlab.agents.budgets import HarnessBudgets
 from slowlab.agents.memory import Conversation, Turn
 from slowlab.agents.messages import Message, Role, Stage
 from slowlab.agents.profile import HarnessProfile, Memory
-from slowlab.agents.results import ShownResult, fitted, one_line
+from slowlab.agents.results import ShownResult, fitted
 from slowlab.campaign.history import History
 from slowlab.canonical import canonical_json
 
@@ -177,11 +177,10 @@ def _forms(turn: Turn, age: int, memory: Memory, budgets: HarnessBudgets) -> lis
         memory: how many results are shown in full.
         budgets: which length makes a result long.
     """
-    full = canonical_json(turn.result)
+    full = turn.full_result
     if memory.results_in_full is None or len(full) <= budgets.stub_characters:
         return [full]
-    stub = canonical_json(one_line(turn.result, turn.tool))
-    return [full, stub] if age < memory.results_in_full else [stub]
+    return [full, turn.short_result] if age < memory.results_in_full else [turn.short_result]
 
 
 def _checked(texts: Sequence[str], profile: HarnessProfile) -> tuple[Message, ...]:

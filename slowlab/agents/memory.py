@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from slowlab.agents.messages import FunctionCall, ModelReply
 from slowlab.agents.parser import Decision
-from slowlab.agents.results import ShownResult, with_note
+from slowlab.agents.results import ShownResult, one_line, with_note
 from slowlab.canonical import canonical_json
 from slowlab.world.policy import Policy
 
@@ -41,8 +42,23 @@ class Turn:
             remarks: its notes and its incumbent as they stand now, to be shown with it.
         """
         if not isinstance(self.said, str):
-            return canonical_json({**self.said, **(remarks or {})})
+            return canonical_json({**self.said, **remarks}) if remarks else self._own_words
         return f"{self.said}\n{canonical_json(remarks)}" if remarks else self.said
+
+
+    @cached_property
+    def full_result(self) -> str:
+        """The result as one text; every later prompt may repeat it."""
+        return canonical_json(self.result)
+
+    @cached_property
+    def short_result(self) -> str:
+        """The result as a one-line note."""
+        return canonical_json(one_line(self.result, self.tool))
+
+    @cached_property
+    def _own_words(self) -> str:
+        return canonical_json(self.said)
 
 
 class Conversation:

@@ -61,6 +61,11 @@ class HarnessProfile(ConfigModel):
     reply_format: ReplyFormat = Field(
         default=ReplyFormat.TEXT, description="In which form a reply is given."
     )
+    whole_numbers: bool = Field(
+        default=False,
+        description="Whether JSON schemas ask for whole numbers: some endpoints, among them "
+        "llama.cpp, hold no other numbers to their bounds.",
+    )
     told_reference: bool = Field(
         default=False, description="Whether the model is told the fixed reference policy."
     )

@@ -8,6 +8,7 @@ schema is a union at its root, which some endpoints refuse: those are asked with
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -38,9 +39,8 @@ def response_schema(stage: Stage, task: Mapping[str, Any], profile: HarnessProfi
     """
     forms = reply_forms(stage, task, profile)
     variants = [item for kind in forms.types for item in _variants(kind, forms, task, profile)]
-    if len(variants) == 1:
-        return variants[0]
-    return {"type": "object", "anyOf": variants}
+    schema = variants[0] if len(variants) == 1 else {"type": "object", "anyOf": variants}
+    return _whole(schema) if profile.whole_numbers else schema
 
 
 def functions(
@@ -158,6 +158,18 @@ def _known_fields(task: Mapping[str, Any], bounds: PolicyBounds) -> dict[str, Ca
 def _field(name: str, bounds: PolicyBounds) -> Schema:
     bound = bounds.of(name)
     return {"type": "number", "minimum": bound.min, "maximum": bound.max}
+
+
+def _whole(schema: Any) -> Any:
+    """The same with whole numbers between the bounds in the place of all numbers."""
+    if isinstance(schema, list):
+        return [_whole(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "number":
+        low, high = math.ceil(schema["minimum"]), math.floor(schema["maximum"])
+        return {"type": "integer", "minimum": low, "maximum": high}
+    return {name: _whole(item) for name, item in schema.items()}
 
 
 def _one_of(name: str) -> Schema:

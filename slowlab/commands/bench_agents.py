@@ -48,6 +48,7 @@ def _print(report: AgentBench, console: Console) -> None:
         ("longest alone, s", report.longest_alone_s),
         ("stepping of all alone, s", report.stepping_s),
         ("all together, s", report.together_s),
+        ("processor time of that, s", report.together_cpu_s),
         ("allowed: 1.5 times the longest, and the stepping, s", report.allowed_s),
     ):
         table.add_row(name, f"{value:.1f}")

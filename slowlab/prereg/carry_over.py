@@ -26,7 +26,7 @@ from slowlab.prereg.dependencies import (
 from slowlab.prereg.errors import LockError
 from slowlab.prereg.impact import Impact
 from slowlab.prereg.manifest import Manifest
-from slowlab.prereg.receipts import LockedResults
+from slowlab.prereg.receipts import LockedResults, result_sha256
 from slowlab.prereg.traces import RESULTS
 
 _BY_SUBJECT = (CAMPAIGNS, SCORES, READINGS, READING_SCORES)
@@ -71,19 +71,18 @@ def carry_over(root: Path, old: Manifest, new: Manifest, impact: Impact) -> Carr
         raise LockError(f"{source}: there are no results of lock {old.id[:12]}")
     before, after = LockedResults(source, old.id), LockedResults(target, new.id)
     kept, left = [], []
-    moment = time.time()  # one time for all: no copy looks older than what it was made from
     for path in before.known():
         name = path.relative_to(source).as_posix()
-        if not _is_kept(name, impact):
-            left.append(name)
-            continue
-        before.require([path])
-        _copy(path, target / name, moment)
-        after.write([target / name], made_under=before.read(path).made_under)
-        kept.append(name)
-    for name in _ALWAYS_KEPT:
-        if (source / name).exists():
-            _copy(source / name, target / name, moment)
+        (kept if _is_kept(name, impact) else left).append(name)
+    before.require(source / name for name in kept)
+    copied = [_copy(source / name, target / name) for name in (*kept, *_ALWAYS_KEPT)]
+    for name in kept:
+        receipt = before.read(source / name)
+        if result_sha256(target / name) != receipt.sha256:
+            raise LockError(f"{target / name}: differs from {source / name}, which is kept")
+        after.write([target / name], made_under=receipt.made_under)
+    if any(copied):
+        _set_times([target / name for name in kept])
     return CarriedOver(target, tuple(kept), tuple(left))
 
 
@@ -95,28 +94,30 @@ def _is_kept(name: str, impact: Impact) -> bool:
     return kind in _BY_SUBJECT and bool(rest) and f"{kind}:{rest[0]}" not in impact.affected
 
 
-def _copy(source: Path, target: Path, moment: float) -> None:
-    """Copy a file or a folder, unless it is there; it appears under its name as a whole."""
-    if target.exists():
-        return
+def _copy(source: Path, target: Path) -> bool:
+    """Copy a file or a folder as a whole, unless it is there or there is none; whether it was."""
+    if target.exists() or not source.exists():
+        return False
     if source.is_dir():
-        _copy_folder(source, target, moment)
-        return
-    with atomic_path(target) as part:
-        shutil.copyfile(source, part)
-        _set_times([part], moment)
+        _copy_folder(source, target)
+    else:
+        with atomic_path(target) as part:
+            shutil.copyfile(source, part)
+    return True
 
 
-def _copy_folder(source: Path, target: Path, moment: float) -> None:
+def _copy_folder(source: Path, target: Path) -> None:
     part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
         shutil.copytree(source, part)
-        _set_times([part, *part.rglob("*")], moment)
         part.rename(target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _set_times(paths: Sequence[Path], moment: float) -> None:
-    for path in paths:
-        os.utime(path, (moment, moment))
+def _set_times(results: Sequence[Path]) -> None:
+    """Give all results one time, so that no copy looks older than what it was made from."""
+    moment = time.time()
+    for path in results:
+        for item in (*path.rglob("*"), path):
+            os.utime(item, (moment, moment))

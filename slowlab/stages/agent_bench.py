@@ -79,6 +79,7 @@ class AgentBench:
         alone: one campaign of each call pattern, one after the other.
         stepping_s: the recorded actions of all campaigns again, without model and harness, s.
         together_s: all campaigns at once, s.
+        together_cpu_s: processor time of that, with the stand-ins, s.
     """
 
     campaigns: int
@@ -86,6 +87,7 @@ class AgentBench:
     alone: tuple[PatternTime, ...]
     stepping_s: float
     together_s: float
+    together_cpu_s: float
 
     @property
     def longest_alone_s(self) -> float:
@@ -112,6 +114,9 @@ def bench_agents(
         campaigns: number of campaigns.
         delay_s: time that every answer takes, s.
         progress: told what is being measured.
+
+    Raises:
+        RuntimeError: a campaign did not end as it should, or came out otherwise in company.
     """
     numbers = range(campaigns)
     materials = Materials.load(Setting(study="bench", partition="development"))
@@ -125,10 +130,13 @@ def bench_agents(
             calls = play.harness.counts.model_calls
             alone.append(PatternTime(script, feedback.value, calls, wall_s))
         progress(f"{campaigns} campaigns together")
+        cpu_s = time.process_time()
         together_s, plays = bench.play(numbers, Path(folder) / "together")
+        cpu_s = time.process_time() - cpu_s
+        _check_equal(Path(folder) / "alone", Path(folder) / "together")
         progress("stepping alone")
         stepping_s = bench.step_again(plays)
-    return AgentBench(campaigns, delay_s, tuple(alone), stepping_s, together_s)
+    return AgentBench(campaigns, delay_s, tuple(alone), stepping_s, together_s, cpu_s)
 
 
 @dataclass
@@ -221,6 +229,13 @@ class _Bench:
         steps = watched(_steps(harness, session, history, feedback), history)
         entry = Entry(f"{number}: {script}, {feedback}", session, steps, tools)
         return _Play(number, session, history, harness, entry)
+
+
+def _check_equal(alone: Path, together: Path) -> None:
+    """Whether campaigns said the same alone and in company, to the last byte."""
+    for path in sorted(alone.glob("*.transcript.jsonl")):
+        if path.read_bytes() != (together / path.name).read_bytes():
+            raise RuntimeError(f"campaign {path.name} came out otherwise in company")
 
 
 def _steps(

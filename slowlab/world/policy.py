@@ -199,8 +199,8 @@ def _field_value(raw: Mapping[Any, Any], field: str, bound: Bound) -> float:
         number = as_number(raw[field])
     except ValueError as error:
         raise ValueError(f"{error} {allowed}") from None
-    if not bound.min <= number <= bound.max:
-        raise ValueError(f"is {number:.6g} {allowed}")
+    if not bound.min <= number <= bound.max:  # the number itself may be a guess at what is hidden
+        raise ValueError(f"is too {'low' if number < bound.min else 'high'} {allowed}")
     return number
 
 

@@ -321,3 +321,33 @@ def test_an_outage_ends_the_harness_where_it_stands():
 
     with pytest.raises(ConnectionError):
         play(answer)
+
+
+def test_of_a_long_reason_400_characters_are_kept_and_shown():
+    long = "why " * 300
+
+    def answer(stage, call):
+        said = {Stage.INITIAL: INITIAL, Stage.DESIGN: DONE}.get(stage)
+        if stage is Stage.PROBE:
+            said = {"type": "recommendation", "policy": COOL}
+        return {**(said or next(season)), "reason": long}
+
+    season = iter([OBSERVE, *FINISH])
+    played = play(answer, profile(probe_days=[0]))
+    (probe,) = played.noted("probe")
+    assert probe["reason"] == long[:400]
+    assert {note["reason"] for note in played.noted("exchange")} == {long[:400]}
+    said = [json.loads(m.content) for m in played.calls(Stage.SEASON)[-1].messages[2::2]]
+    assert {step["reason"] for step in said if "reason" in step} == {long[:400]}
+    assert len(said) >= 3
+
+
+def test_the_system_message_says_what_the_stage_takes():
+    played = play([DONE, *FINISH])
+    design, season = (played.calls(s)[0].messages[0].content for s in (Stage.DESIGN, Stage.SEASON))
+    assert "Day 0 comes first" in design
+    assert '"type": "design_complete"' in design
+    assert '"action" (start)' in design
+    assert "Day 0 comes first" not in season
+    assert "design_complete" not in season
+    assert '"action" (start, stop, advance, observe, recommend)' in season

@@ -130,3 +130,23 @@ def test_schemas_do_not_depend_on_the_order_in_which_a_task_came():
         assert json.dumps(straight) == json.dumps(sorted_keys)
         one, other = (response_schema(stage, each, profile()) for each in (task, received))
         assert json.dumps(one) == json.dumps(other)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_whole_numbers_are_asked_for_where_the_profile_says_so(stage):
+    used = profile("json_schema", whole_numbers=True)
+    schema = response_schema(stage, TASKS[Feedback.FULL], used)
+    assert '"number"' not in canonical_json(schema)
+    whole = {name: round(value) for name, value in POLICY.items()}
+    kinds = {
+        Stage.INITIAL: {"type": "initial_recommendation", "policy": whole},
+        Stage.DESIGN: {"type": "campaign", "action": {"action": "start", "unit": 0}},
+        Stage.FINAL: {"type": "campaign", "action": {"action": "recommend"}},
+        Stage.SEASON: {"type": "campaign", "action": {"action": "recommend"}},
+    }
+    reply = kinds.get(stage, {"type": "recommendation", "policy": whole})
+    holder = reply.get("action", reply)
+    check = validator(stage, used=used)
+    for value, fits in ((18, True), (26, True), (17, False), (27, False), (21.5, False)):
+        holder["policy"] = {**whole, "night_temperature_c": 16, "day_temperature_c": value}
+        assert check.is_valid(reply) is fits

@@ -244,6 +244,17 @@ def test_an_edited_result_is_not_carried_over(locked):
         carry_over(locked.root, made.before, made.lock, made.impact)
 
 
+def test_another_file_in_the_place_of_a_kept_result_gets_no_receipt(locked):
+    finished_study(locked.root)
+    locked.append("slowlab/methods/random_search.py")
+    made = amend(locked.root, REASON)
+    folder = locked.path(f"results/{made.lock.results_name}")
+    other = write(folder / "scores" / "prior_bo" / "sites-000-002.json", b"better")
+    with pytest.raises(LockError, match=r"scores/prior_bo/.*: differs from .*, which is kept"):
+        carry_over(locked.root, made.before, made.lock, made.impact)
+    assert not result_belongs(made.lock.id, other, folder)
+
+
 def test_without_results_nothing_is_carried_over(locked):
     locked.append("slowlab/methods/random_search.py")
     made = amend(locked.root, REASON)
