@@ -45,7 +45,6 @@ class Turn:
             return canonical_json({**self.said, **remarks}) if remarks else self._own_words
         return f"{self.said}\n{canonical_json(remarks)}" if remarks else self.said
 
-
     @cached_property
     def full_result(self) -> str:
         """The result as one text; every later prompt may repeat it."""

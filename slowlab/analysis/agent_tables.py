@@ -34,17 +34,13 @@ def step_rows(numbers: Numbers) -> list[Row]:
     ]
 
 
-def diagnostic_cells(numbers: Numbers, method: str, feedback: str) -> Row:
-    """What only language models have, in the row of a method and condition; empty for others.
+def agent_cells(numbers: Numbers, method: str, feedback: str) -> Row:
+    """What the campaigns of a language model used in a condition, and how they went.
 
-    No cells at all in a study without language models.
+    Raises:
+        KeyError: the method is no language model.
     """
-    agents = numbers["agents"]
-    if agents is None:
-        return {}
-    known = agents["methods"].get(method)
-    if known is None:
-        return {}
+    known = numbers["agents"]["methods"][method]
     cell = known["conditions"][feedback]
     means, flags, predictor = cell["mean_per_campaign"], cell["campaigns_with"], cell["predictor"]
     return {

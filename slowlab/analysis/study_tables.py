@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from slowlab.analysis.agent_tables import diagnostic_cells, step_rows
+from slowlab.analysis.agent_tables import agent_cells, step_rows
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
 
@@ -38,18 +38,25 @@ TITLES = {
     "readers": "Gain of each reader over the method that collected the evidence, EUR/m2",
     "resources": "Heat, light, CO2 and harvest per crop in scoring runs",
     "diagnostics": "What campaigns did with what they could see",
+    "agents": "Language models: what their campaigns used and how they went",
     "campaigns": "Campaigns: planned, finished, missing, fallbacks",
 }
 """Title of each table, by name."""
 
 
 def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
-    """All tables by name, see :data:`TITLES`.
+    """All tables of a study by name, see :func:`tables_of`.
 
     Args:
         numbers: what :func:`slowlab.analysis.study_numbers.build_numbers` makes.
     """
-    return {name: table(name, numbers) for name in TITLES}
+    return {name: table(name, numbers) for name in tables_of(numbers)}
+
+
+def tables_of(numbers: Numbers) -> dict[str, str]:
+    """Names and titles of a study's tables; without language models none about them."""
+    left_out = () if numbers["agents"] else ("agents",)
+    return {name: title for name, title in TITLES.items() if name not in left_out}
 
 
 def table(name: str, numbers: Numbers) -> pd.DataFrame:
@@ -68,6 +75,7 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "readers": _reader_rows,
         "resources": _resource_rows,
         "diagnostics": _diagnostic_rows,
+        "agents": _agent_rows,
         "campaigns": _campaign_rows,
     }
     rows = makers[name](numbers)
@@ -301,10 +309,24 @@ def _diagnostic_rows(numbers: Numbers) -> list[Row]:
                     **{key: str(facts[key]) for key in sorted(facts)},
                     **{f"mean_{key}": two_decimals(means[key]) for key in sorted(means)},
                     **_pair_cells(pairs),
-                    **diagnostic_cells(numbers, method, mode),
                 }
             )
     return rows
+
+
+def _agent_rows(numbers: Numbers) -> list[Row]:
+    """A row for each measure, a column for each language model and condition."""
+    names, found = labels(numbers), (numbers["agents"] or {"methods": {}})["methods"]
+    columns = {
+        f"{names[method]}, {FEEDBACK_WORDS[mode]}": agent_cells(numbers, method, mode)
+        for method in (item["name"] for item in numbers["methods"] if item["name"] in found)
+        for mode in numbers["study"]["feedback"]
+    }
+    measures = dict.fromkeys(key for cells in columns.values() for key in cells)
+    return [
+        {"measure": measure, **{column: cells[measure] for column, cells in columns.items()}}
+        for measure in measures
+    ]
 
 
 def _pair_cells(pairs: Mapping[str, Any]) -> Row:

@@ -19,7 +19,7 @@ from slowlab.plan.run_log import WorkflowRun, seconds_by_rule, workflow_runs
 from slowlab.plots.study_figures import figures_of
 
 TABLES = ("table2", "gains", "table3", "resources", "by_year", "diagnostics", "campaigns")
-OF_MODELS = ("table4",)
+OF_MODELS = ("table4", "agents")
 """Tables that are shown of a study with language models only."""
 _SHORTEST_S = 6.0
 """Runs that ended sooner only drew something again and are not listed."""

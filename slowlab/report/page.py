@@ -17,8 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from slowlab.analysis.answer import QUESTION, answer
-from slowlab.analysis.study_tables import TITLES as TABLE_TITLES
-from slowlab.analysis.study_tables import mark_text
+from slowlab.analysis.study_tables import mark_text, tables_of
 from slowlab.plots.study_figures import TITLES as FIGURE_TITLES
 from slowlab.plots.study_figures import figures_of
 
@@ -41,7 +40,7 @@ def render_report(
         numbers: the study's numbers.
         figures: SVG by name of the figure, see ``slowlab.plots.study_figures.TITLES``; a figure
             that is not there is said to be missing.
-        tables: tables by name, see ``slowlab.analysis.study_tables.TITLES``; as for figures.
+        tables: tables by name, see ``slowlab.analysis.study_tables.tables_of``; as for figures.
         links: addresses of data files, relative to the page, by what they are.
         transcripts: addresses of pages of transcripts, by ``example`` and ``all``, as far as there
             are such pages.
@@ -64,7 +63,7 @@ def render_report(
         ],
         tables=[
             {"name": name, "title": title, "rows": _cells(tables.get(name))}
-            for name, title in TABLE_TITLES.items()
+            for name, title in tables_of(numbers).items()
         ],
         links=dict(links or {}),
         transcripts=dict(transcripts or {}),

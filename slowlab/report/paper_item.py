@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slowlab.analysis.numbers_file import read_numbers
+from slowlab.prereg.job import locked_job
 
 
 def figure_script(name: str, arguments: Sequence[str] | None = None) -> None:
@@ -22,7 +23,8 @@ def figure_script(name: str, arguments: Sequence[str] | None = None) -> None:
     numbers, outputs = _paths(name, arguments, (".svg", ".png"))
     from slowlab.plots.study_figures import write_figure  # matplotlib takes a while
 
-    write_figure(name, read_numbers(numbers), outputs)
+    with locked_job([numbers], outputs):
+        write_figure(name, read_numbers(numbers), outputs)
 
 
 def table_script(name: str, arguments: Sequence[str] | None = None) -> None:
@@ -39,10 +41,11 @@ def table_script(name: str, arguments: Sequence[str] | None = None) -> None:
     from slowlab.analysis.study_tables import csv_text, markdown_text, table
     from slowlab.io import atomic_write_text
 
-    frame = table(name, read_numbers(numbers))
-    for path in outputs:
-        text = csv_text(frame) if path.suffix == ".csv" else markdown_text(name, frame)
-        atomic_write_text(path, text)
+    with locked_job([numbers], outputs):
+        frame = table(name, read_numbers(numbers))
+        for path in outputs:
+            text = csv_text(frame) if path.suffix == ".csv" else markdown_text(name, frame)
+            atomic_write_text(path, text)
 
 
 def _paths(

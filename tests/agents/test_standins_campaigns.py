@@ -104,7 +104,8 @@ def test_the_time_blind_and_the_over_budget_end_in_the_endgame():
         run = played(script, harness="digest_only")
         assert run.harness.counts.flags[-1] == "forced_advance"
         assert run.ending is AgentEnding.RECOMMENDED
-    assert played("over_budget", harness="digest_only").tools() == ["runs"] * RULES.analysis_tools.calls
+    run = played("over_budget", harness="digest_only")
+    assert run.tools() == ["runs"] * RULES.analysis_tools.calls
 
 
 @pytest.mark.parametrize("script", ["silent", "malformed", "hostile"])

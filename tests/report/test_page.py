@@ -9,8 +9,7 @@ import pytest
 
 from slowlab.analysis.answer import answer
 from slowlab.analysis.study_numbers import build_numbers
-from slowlab.analysis.study_tables import TITLES as TABLES
-from slowlab.analysis.study_tables import tables
+from slowlab.analysis.study_tables import tables, tables_of
 from slowlab.plots.study_figures import draw, figures_of
 from slowlab.plots.style import figure_bytes
 from slowlab.report.page import render_report
@@ -70,7 +69,7 @@ def test_the_page_is_whole_and_loads_nothing(numbers, figures) -> None:
     text = render_report(numbers, figures, tables(numbers), links)
     page = parsed(text)
     assert page.tags.count("svg") == len(figures)
-    assert page.tags.count("table") == len(TABLES)
+    assert page.tags.count("table") == len(tables(numbers))
     assert len(set(page.ids)) == len(page.ids)
     inner = [address for address in page.addresses if address.startswith("#")]
     assert {address[1:] for address in inner} <= set(page.ids)
@@ -93,7 +92,7 @@ def test_what_is_missing_is_said() -> None:
     text = render_report(numbers, {}, {})
     parsed(text)
     assert text.count("This figure is missing.") == len(figures_of(numbers))
-    assert text.count("This table is missing.") == len(TABLES)
+    assert text.count("This table is missing.") == len(tables_of(numbers))
     assert "<strong>random search</strong> has no score at all" in text
 
 

@@ -173,7 +173,8 @@ def test_tables_of_language_models_are_read(tmp_path) -> None:
 
 @pytest.fixture(scope="module")
 def numbers_file(tmp_path_factory):
-    numbers = build_numbers(synthetic_inputs(sites=3))
+    methods = ("fixed_reference", "random_search", "grower", "prior_bo")
+    numbers = build_numbers(synthetic_inputs(methods, sites=3))
     return write_numbers(tmp_path_factory.mktemp("numbers") / "numbers.json", numbers)
 
 

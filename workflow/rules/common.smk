@@ -32,6 +32,8 @@ from slowlab.plan.items import (
 from slowlab.plan.run_log import log_event
 from slowlab.plan.study import INITIAL
 from slowlab.plan.workflow_config import study_of_workflow
+from slowlab.prereg.gate import lock_for
+from slowlab.prereg.manifest import results_name
 
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
 LOCK = os.path.relpath(ROOT / "requirements.lock")
@@ -45,7 +47,10 @@ os.environ.update(SINGLE_THREAD)
 resume_interrupted(Path.cwd())
 STUDY = study_of_workflow(workflow, ROOT)
 load_method_folders(STUDY.method_folders)
-PATHS = StudyPaths(STUDY.study)
+PREREGISTERED = lock_for(ROOT, STUDY)  # stops here where a locked file has changed
+PATHS = StudyPaths(
+    results_name(STUDY.study, PREREGISTERED) if PREREGISTERED else STUDY.study
+)
 FOLDER = str(PATHS.folder)
 SHARDS = {shard.name: shard for shard in shards(STUDY)}
 SETTING = setting_json(STUDY)
@@ -76,6 +81,7 @@ FIGURES = [
 ]
 TABLES = ["table2", "table3", "table4", "table5", "gains", "by_year", "resources"]
 TABLES += ["diagnostics", "campaigns", *(["readers"] if READERS else [])]
+TABLES += ["agents"] if AGENTS else []
 AGENT_TABLES = ["agents", "agent_steps"]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
 STUDY_TABLES += ["reading_scores"] if READERS else []

@@ -22,6 +22,7 @@ rule score_method:
     params:
         code=SCORING_CODE,
         setting=SETTING,
+        runs=f"{FOLDER}/runs",
     script:
         "../scripts/score_method.py"
 

@@ -62,6 +62,7 @@ rule score_reader:
     params:
         code=SCORING_CODE,
         setting=SETTING,
+        runs=f"{FOLDER}/runs",
     script:
         "../scripts/score_method.py"
 

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from slowlab.plan.inputs import parse_setting
+from slowlab.prereg.job import locked_job
 from slowlab.stages.materials import Materials
 from slowlab.stages.sites import draw_sites
 
 materials = Materials.load(parse_setting(snakemake.params.setting))
-draw_sites(materials, list(snakemake.params.sites), Path(snakemake.output[0]))
+with locked_job(snakemake.input, snakemake.output):
+    draw_sites(materials, list(snakemake.params.sites), Path(snakemake.output[0]))

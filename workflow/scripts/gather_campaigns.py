@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from slowlab.prereg.job import locked_job
 from slowlab.stages.campaign_files import TABLES
 from slowlab.stages.gather import gather
 
 files = [Path(path) for path in snakemake.input]
-gather(files, TABLES[snakemake.wildcards.table], Path(snakemake.output[0]))
+with locked_job(snakemake.input, snakemake.output):
+    gather(files, TABLES[snakemake.wildcards.table], Path(snakemake.output[0]))

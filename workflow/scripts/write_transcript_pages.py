@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from slowlab.agents.page import write_pages
+from slowlab.prereg.job import locked_job
 
 folder = Path(snakemake.params.transcripts)
 files = sorted(folder.rglob("*.transcript.jsonl"))
-write_pages([path for path in files if ".initial." not in path.name], Path(snakemake.output[0]))
+with locked_job(snakemake.input, snakemake.output):
+    write_pages([path for path in files if ".initial." not in path.name], Path(snakemake.output[0]))

@@ -63,7 +63,7 @@ def over_budget(talk: Conversation) -> Answer:
 
 
 def _plant_all(talk: Conversation) -> list[season.Step]:
-    return season.plant(talk, talk.idle, [opening(talk, unit) for unit in talk.units])
+    return season.plant(talk.idle, [opening(talk, unit) for unit in talk.units])
 
 
 def _filled(sentence: str, length: int) -> str:

@@ -43,7 +43,7 @@ def _agenda(talk: Conversation) -> list[season.Step]:
 def _replant(talk: Conversation) -> list[season.Step]:
     candidates = neighbours(talk, best_policy(talk))
     compare = [] if season.started_today(talk) else season.model_steps(candidates)
-    return [*compare, *season.plant(talk, talk.idle, ranked(talk, candidates))]
+    return [*compare, *season.plant(talk.idle, ranked(talk, candidates))]
 
 
 def _crop_of_the_month(talk: Conversation) -> list[dict]:

@@ -98,10 +98,9 @@ def neighbours(talk: Conversation, policy: Policy) -> list[Policy]:
 def best_crop(talk: Conversation) -> dict[str, Any] | None:
     """The crop that did best for its planting day, or None where no margin is known.
 
-    Crops that grew to their full length come before those that ended early.
-
-    A crop is compared with the mean of those planted on its day, so that a good season is not taken
-    for a good policy; a day with a single crop is compared with all.
+    Crops that grew to their full length come first. A crop is compared with the mean of those
+    planted on its day, so that a good season is not taken for a good policy; where most days have a
+    single crop, margins are compared as they are.
     """
     read = [c for c in talk.crops if c.get("margin_eur_m2") is not None and policy_of(c)]
     known = [crop for crop in read if crop.get("reason") == "completed"] or read

@@ -58,7 +58,7 @@ def started_today(talk: Conversation) -> bool:
     return any(crop.get("start_day") == talk.day for crop in talk.crops)
 
 
-def plant(talk: Conversation, units: Sequence[int], policies: Sequence[Policy]) -> list[Step]:
+def plant(units: Sequence[int], policies: Sequence[Policy]) -> list[Step]:
     """Plant one policy in each compartment; the number of the compartment picks it."""
     return [
         act("start", "Try this policy.", unit=unit, policy=policies[unit % len(policies)])

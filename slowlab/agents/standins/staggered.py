@@ -52,7 +52,7 @@ def _due(talk: Conversation) -> list[season.Step]:
     """Plant the empty compartments whose time has come."""
     days = _first_days(talk)
     units = [unit for unit in talk.idle if talk.day >= days[unit]]
-    return season.plant(talk, units, [_next_policy(talk, unit) for unit in talk.units])
+    return season.plant(units, [_next_policy(talk, unit) for unit in talk.units])
 
 
 def _next_policy(talk: Conversation, unit: int) -> Policy:

@@ -45,4 +45,4 @@ def _wave(talk: Conversation) -> list[season.Step]:
         arguments["fixed"] = {name: best_policy(talk)[name] for name in _KEPT}
     ask = [] if season.started_today(talk) else [use("space_filling_candidates", **arguments)]
     policies = [proposed(talk, unit, opening(talk, unit)) for unit in talk.units]
-    return [*ask, *season.plant(talk, talk.idle, policies)]
+    return [*ask, *season.plant(talk.idle, policies)]
