@@ -10,6 +10,7 @@ from slowlab.agents.profile import HarnessProfile, ReplyFormat, load_profile
 from slowlab.config import CONFIG_ROOT, ConfigError, ConfigProblem
 from slowlab.plan.entries import Entry
 from slowlab.plan.fingerprint import PACKAGE
+from slowlab.plan.study import StudyConfig
 
 
 def model_of(entry: Entry) -> ModelConfig:
@@ -42,6 +43,21 @@ def profile_of(entry: Entry) -> HarnessProfile:
         message = f"model {model.name!r} does not offer {profile.reply_format}: see models.yaml"
         raise ConfigError(str(profile_file(entry)), (ConfigProblem("reply_format", message),))
     return profile
+
+
+def check_models(study: StudyConfig) -> None:
+    """Check every language model of a study before anything is run.
+
+    Raises:
+        ConfigError: no such model or profile, a stand-in that is not called one, a reply format
+            that an endpoint does not offer, or interim recommendations in a confirmatory study.
+    """
+    for entry in (*study.methods, *study.readers):
+        if entry.model is None:
+            continue
+        if profile_of(entry).probe_days and study.purpose == "confirmatory":
+            message = "a confirmatory study asks for no interim recommendations: must be empty"
+            raise ConfigError(str(profile_file(entry)), (ConfigProblem("probe_days", message),))
 
 
 def asked(entry: Entry) -> dict[str, Any]:

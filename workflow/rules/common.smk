@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from slowlab.campaign.isolation import SINGLE_THREAD
+from slowlab.plan.agents import check_models
 from slowlab.plan.fingerprint import code_sha256
 from slowlab.plan.interrupted import resume_interrupted
 from slowlab.plan.inputs import (
@@ -47,6 +48,7 @@ os.environ.update(SINGLE_THREAD)
 resume_interrupted(Path.cwd())
 STUDY = study_of_workflow(workflow, ROOT)
 load_method_folders(STUDY.method_folders)
+check_models(STUDY)
 PREREGISTERED = lock_for(ROOT, STUDY)  # stops here where a locked file has changed
 PATHS = StudyPaths(
     results_name(STUDY.study, PREREGISTERED) if PREREGISTERED else STUDY.study
