@@ -19,6 +19,7 @@ from slowlab.config import CONFIG_ROOT, ConfigModel
 from slowlab.development.config import DevelopmentConfig
 from slowlab.io import atomic_write_text
 from slowlab.plan.study import StudyConfig
+from slowlab.prereg.declaration import Declaration
 from slowlab.schema_text import Schema, describe, options, resolve
 from slowlab.world.contract import Contract
 from slowlab.world.partitions import Partitions
@@ -54,6 +55,7 @@ KINDS = (
     ConfigKind("sites", "sites/*.yaml", SiteDistribution),
     ConfigKind("sensors", "sensors/*.yaml", SensorSpec),
     ConfigKind("partitions", "partitions/*.yaml", Partitions),
+    ConfigKind("preregistration", "../preregistration/study.yaml", Declaration),
 )
 """Every kind of configuration file that has a schema and a table of keys."""
 

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from slowlab.analysis.families import AnalysisSpec, CellRef, ContrastSpec, FamilySpec
-from slowlab.analysis.study_inputs import ENDPOINT, FULL, INITIAL, MethodInfo, StudyDescription
+from slowlab.analysis.study_inputs import (
+    ENDPOINT,
+    FULL,
+    INITIAL,
+    AnalysisInputs,
+    MethodInfo,
+    StudyDescription,
+)
 from slowlab.evaluation.score import FIXED_REFERENCE
 
 _SEED_STEP = 1000
@@ -52,6 +59,11 @@ def declared_tests(study: StudyDescription) -> tuple[DeclaredTest, ...]:
     }
     questions = [question for family in study.families for question in family.questions]
     return tuple(test for question in questions for test in makers[question](study))
+
+
+def spec_of(inputs: AnalysisInputs) -> AnalysisSpec:
+    """Families and numbers of a finished study: the preregistered ones where there are any."""
+    return analysis_spec(inputs.study) if inputs.declared is None else inputs.declared
 
 
 def analysis_spec(study: StudyDescription) -> AnalysisSpec:

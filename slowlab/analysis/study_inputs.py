@@ -15,6 +15,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from slowlab.analysis.declared import KnowledgePair
+from slowlab.analysis.families import AnalysisSpec
 from slowlab.analysis.multiplicity import Adjustment
 from slowlab.analysis.paired import RepeatRule
 from slowlab.analysis.scores import CellKey, ScoreDesign
@@ -223,6 +224,8 @@ class AnalysisInputs:
             without language models.
         steps: one row a step of such a campaign, and of the example campaign, whoever played it;
             None without.
+        declared: families and numbers of the preregistration; None where nothing was locked, and
+            the study's own count.
     """
 
     study: StudyDescription
@@ -238,6 +241,7 @@ class AnalysisInputs:
     lock: str | None = None
     agents: pd.DataFrame | None = None
     steps: pd.DataFrame | None = None
+    declared: AnalysisSpec | None = None
 
     @property
     def design(self) -> ScoreDesign:

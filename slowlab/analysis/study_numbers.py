@@ -22,7 +22,7 @@ from slowlab.analysis.paired import Cell
 from slowlab.analysis.results import ContrastResult, family_results
 from slowlab.analysis.samples import round_result
 from slowlab.analysis.scores import CellKey, cells_from_scores
-from slowlab.analysis.study_families import DeclaredTest, analysis_spec, declared_tests
+from slowlab.analysis.study_families import DeclaredTest, declared_tests, spec_of
 from slowlab.analysis.study_inputs import AnalysisInputs, StudyDescription
 from slowlab.analysis.study_published import comparable, published_test
 from slowlab.analysis.study_readers import pooled_gains, reader_numbers, swap_gains
@@ -56,7 +56,7 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
         "study": _study(inputs),
         "methods": _methods(inputs.study, cells),
         "means": mean_scores(inputs, cells),
-        "families": _families(inputs.study),
+        "families": _families(inputs),
         "tests": _tests(inputs, cells, swaps),
         "scores_by_year": scores_by_year(inputs),
         "resources": resources(inputs),
@@ -127,17 +127,21 @@ def _methods(study: StudyDescription, cells: Mapping[CellKey, Cell]) -> list[dic
     return rows
 
 
-def _families(study: StudyDescription) -> list[dict[str, Any]]:
-    tests = declared_tests(study)
-    return [
-        {
-            "name": family.name,
-            "adjustment": family.adjustment.value,
-            "questions": list(family.questions),
-            "tests": [test.contrast.name for test in tests if test.question in family.questions],
-        }
-        for family in study.families
-    ]
+def _families(inputs: AnalysisInputs) -> list[dict[str, Any]]:
+    """Families with their tests, and the questions that these answer."""
+    questions = {test.contrast.name: test.question for test in declared_tests(inputs.study)}
+    found = []
+    for family in spec_of(inputs).families:
+        tests = [contrast.name for contrast in family.tests]
+        found.append(
+            {
+                "name": family.name,
+                "adjustment": family.adjustment.value,
+                "questions": list(dict.fromkeys(questions[name] for name in tests)),
+                "tests": tests,
+            }
+        )
+    return found
 
 
 def _tests(
@@ -148,7 +152,7 @@ def _tests(
     declared = declared_tests(inputs.study)
     names = {test.contrast.name for test in declared}
     given = {name: values for name, values in pooled.items() if name in names}
-    table, results = family_results(analysis_spec(inputs.study), cells, given)
+    table, results = family_results(spec_of(inputs), cells, given)
     rows = {str(row["test"]): row for row in table.to_dict("records")}
     return {
         test.contrast.name: _test(inputs, test, rows[test.contrast.name], results)

@@ -19,7 +19,7 @@ from slowlab.analysis.paired import Cell, Differences, Exclusion, MissingReason
 from slowlab.analysis.results import analyse_differences
 from slowlab.analysis.samples import exact_mean
 from slowlab.analysis.scores import CellKey, ScoreDesign, cells_from_scores
-from slowlab.analysis.study_families import analysis_spec
+from slowlab.analysis.study_families import spec_of
 from slowlab.analysis.study_inputs import READER, AnalysisInputs, ReaderInfo
 from slowlab.analysis.study_published import comparable, published_swap
 from slowlab.analysis.study_scores import mean_and_error, number
@@ -69,7 +69,7 @@ def pooled_gains(inputs: AnalysisInputs, swaps: Swaps) -> dict[str, Differences]
 
 def reader_numbers(inputs: AnalysisInputs, swaps: Swaps) -> dict[str, Any]:
     """Descriptive numbers: gains by reader and source, readers' mean scores, identity checks."""
-    spec, shown = analysis_spec(inputs.study), comparable(inputs.contract)
+    spec, shown = spec_of(inputs), comparable(inputs.contract)
     names = {item.name: item.published for item in inputs.study.methods}
     rows, place = [], 0
     for reader in inputs.study.readers:

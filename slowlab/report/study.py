@@ -21,6 +21,8 @@ from slowlab.evaluation.tables import TableSchema
 from slowlab.plan.entries import DEFAULT_HARNESS, Entry, MethodEntry, ReaderEntry
 from slowlab.plan.items import StudyPaths, example_campaign, runs_campaigns
 from slowlab.plan.study import StudyConfig
+from slowlab.prereg.agreement import confirmatory_spec
+from slowlab.prereg.declaration import load_declaration
 from slowlab.readers._registry import reader_class
 from slowlab.stages.agent_table import AGENT_SCHEMA, STEP_SCHEMA, journal_step_table
 from slowlab.stages.campaign_table import (
@@ -114,6 +116,7 @@ def load_inputs(config: StudyConfig, folder: str | Path, lock: str | None = None
 
     Raises:
         TableError: a table does not fit its schema.
+        LockError: the preregistration declares a test that the study does not have.
         JournalError: the journal of the example campaign does not verify.
         OSError: a table or that journal cannot be read.
     """
@@ -127,13 +130,16 @@ def load_inputs(config: StudyConfig, folder: str | Path, lock: str | None = None
     if journal is not None:
         tables["steps"] = journal_step_table(_example_name(config), folder / journal)
         hashes["example_journal"] = _sha256(folder / journal)
+    study = describe_study(config, contract, distribution)
+    declaration = None if lock is None else load_declaration(CONFIG_ROOT.parent)
     return AnalysisInputs(
-        study=describe_study(config, contract, distribution),
+        study=study,
         **tables,
         contract=contract,
         distribution=distribution,
         hashes=hashes,
         lock=lock,
+        declared=None if declaration is None else confirmatory_spec(declaration, study),
     )
 
 

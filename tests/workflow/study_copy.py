@@ -33,8 +33,10 @@ methods:
   - fixed_reference
   - {{name: search, method: random_search}}
   - prior_bo
+  - {{name: grower, model: stand-in-grower, stand_in: true}}
 {more_methods}
-readers: [best_observed]
+readers: [best_observed, {{name: grower_reader, model: stand-in-grower, stand_in: true}}]
+reader_sources: [prior_bo, grower]
 analysis:
   baseline: prior_bo
   reference: fixed_reference
@@ -115,6 +117,11 @@ class StudyCopy:
             for rule, body in _JOB.findall(printed)
             if rule not in _TARGETS
         ]
+
+    def transcripts(self) -> dict[str, bytes]:
+        """Bytes of all transcripts by path, without the times beside them."""
+        found = self.results(("transcripts/**/*.transcript.jsonl",))
+        return {name: content for name, content in found.items() if ".superseded" not in name}
 
     def results(self, patterns: Sequence[str]) -> dict[str, bytes]:
         """Bytes of result files by path in the study's folder."""

@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pandas as pd
 import pytest
 
+from slowlab.agents.books import Caps
+from slowlab.agents.purse import Purse
 from tests.workflow.study_copy import StudyCopy
 
 pytestmark = pytest.mark.slow
@@ -61,7 +64,7 @@ def test_every_campaign_is_scored_and_reported(finished):
     folder = finished.folder / "results" / "tiny"
     scores = pd.read_parquet(folder / "scores.parquet")
     assert set(scores["status"]) == {"scored"}
-    assert len(scores) == 2 * (1 + 2 * 2) * 3 * 2
+    assert len(scores) == 2 * (1 + 2 * 2 + 3) * 3 * 2
     numbers = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
     assert numbers["study"]["purpose"] == "rehearsal"
     assert (folder / "report.html").stat().st_size > 50_000
@@ -172,10 +175,18 @@ def test_cores_shards_and_hash_seeds_change_no_byte(finished, tmp_path):
         for study in (finished, other)
     ]
     assert journals[0] == journals[1]
-    assert len(journals[0]) == 2 * 2 * 2
+    assert len(journals[0]) == 3 * 2 * 2
+    assert finished.transcripts() == other.transcripts()
 
 
-def test_a_killed_run_goes_on_with_the_same_command(finished, tmp_path):
+KILLED_WHEN = {
+    "campaigns": "campaigns/*/full/*/*/journals/*.jsonl",
+    "answers": "transcripts/campaigns/grower/*/*.full.transcript.jsonl",
+}
+
+
+@pytest.mark.parametrize("begun", KILLED_WHEN)
+def test_a_killed_run_goes_on_with_the_same_command(finished, tmp_path, begun):
     study = StudyCopy.make(tmp_path / "killed")
     study.write_study()
     process = subprocess.Popen(
@@ -186,9 +197,9 @@ def test_a_killed_run_goes_on_with_the_same_command(finished, tmp_path):
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    campaigns = study.folder / "results" / "tiny" / "campaigns"
+    results = study.folder / "results" / "tiny"
     deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and not list(campaigns.glob("*/full/*/*/journals/*.jsonl")):
+    while time.monotonic() < deadline and not list(results.glob(KILLED_WHEN[begun])):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -197,6 +208,28 @@ def test_a_killed_run_goes_on_with_the_same_command(finished, tmp_path):
     ours, theirs = finished.results(SAME_BYTES), study.results(SAME_BYTES)
     assert [name for name in ours if ours[name] != theirs.get(name)] == []
     assert not list(study.folder.rglob("*.part*"))
+    assert study.transcripts() == finished.transcripts()
+    assert calls_sent(study) == calls_sent(finished) > 0
+
+
+def calls_sent(study):
+    """Attempts that were booked in the purse."""
+    with closing(Purse.open(study.folder / "results" / "tiny" / "purse.jsonl", Caps())) as purse:
+        return purse.totals().calls
+
+
+def test_a_replay_makes_every_prompt_anew(finished):
+    run = subprocess.run(
+        [sys.executable, "-m", "slowlab", "replay", "--all", "results/tiny"],
+        cwd=finished.folder,
+        env=finished.environment(),
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    readings, campaigns = 2 * 2, 2 * (1 + 2)
+    last = run.stdout.strip().splitlines()[-1]
+    assert last == f"replayed {readings + campaigns} transcripts, 0 mismatches"
 
 
 def test_a_bad_study_file_stops_before_any_job(copy):

@@ -1,0 +1,23 @@
+"""A locked study's numbers follow the declaration, whatever the study file says."""
+
+from dataclasses import replace
+
+from slowlab.analysis.study_families import analysis_spec
+from slowlab.analysis.study_numbers import build_numbers
+from tests.analysis.synthetic_study import synthetic_inputs
+
+
+def test_declared_families_take_the_place_of_the_studys_own():
+    inputs = synthetic_inputs(sites=3, readers=())
+    own = analysis_spec(inputs.study)
+    first, *others = own.families
+    kept = first.model_copy(update={"tests": first.tests[:1], "name": "declared"})
+    moved = first.model_copy(update={"tests": first.tests[1:], "name": "exploratory"})
+    declared = own.model_copy(update={"families": (kept, moved, *others)})
+    before, after = build_numbers(inputs), build_numbers(replace(inputs, declared=declared))
+    assert [family["name"] for family in after["families"][:2]] == ["declared", "exploratory"]
+    assert after["families"][0]["tests"] == before["families"][0]["tests"][:1]
+    name = after["families"][0]["tests"][0]
+    raw, adjusted = (after["tests"][name][key] for key in ("p", "p_adjusted"))
+    assert adjusted == raw, "alone in its family"
+    assert before["tests"][name]["p"] == raw
