@@ -175,7 +175,7 @@ def test_young_closed_and_unknown_crops_are_refused(artifacts):
         predict_crop(young.history, 2, 1, predictor)
     assert error.value.reason == "no_such_crop"
     old = Reader(now=100.0).all_daily(0, 100.0)
-    old._add({"action": "stop", "unit": 1}, {"status": status(1, "cleanup")})
+    old._add({"action": "stop", "unit": 1}, {"unit": 1, "run_index": 1, "ready_day": 102.0})
     with pytest.raises(ToolError) as error:
         predict_crop(old.history, 1, 1, predictor)
     assert error.value.reason == "not_growing"
