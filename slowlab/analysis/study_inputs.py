@@ -226,6 +226,8 @@ class AnalysisInputs:
             None without.
         declared: families and numbers of the preregistration; None where nothing was locked, and
             the study's own count.
+        oracle: score of the best policy known on each site and its error, as in
+            ``slowlab.analysis.anchoring``; None where it was not sought.
     """
 
     study: StudyDescription
@@ -242,6 +244,7 @@ class AnalysisInputs:
     agents: pd.DataFrame | None = None
     steps: pd.DataFrame | None = None
     declared: AnalysisSpec | None = None
+    oracle: pd.DataFrame | None = None
 
     @property
     def design(self) -> ScoreDesign:

@@ -1,0 +1,30 @@
+"""Measures of agents beside the tests: what they reached, how steadily, and how they failed.
+
+The ideas are those of AutoLab (arXiv:2606.05080), on SlowLab's scores. All of it describes; none of
+it is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from slowlab.analysis.anchoring import anchored_numbers
+from slowlab.analysis.attempts import attempt_numbers, dominance_numbers
+from slowlab.analysis.paired import Cell
+from slowlab.analysis.scores import CellKey
+from slowlab.analysis.study_inputs import AnalysisInputs
+
+
+def autolab_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> dict[str, Any]:
+    """All measures of a study.
+
+    Args:
+        inputs: the study.
+        cells: its scores by method and condition.
+    """
+    return {
+        "anchored": anchored_numbers(inputs, cells),
+        "attempts": attempt_numbers(inputs, cells),
+        "dominance": dominance_numbers(inputs, cells),
+    }

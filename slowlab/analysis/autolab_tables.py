@@ -1,0 +1,60 @@
+"""Rows about AutoLab's measures, made from the numbers of a study alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from slowlab.analysis.cell_text import count_text, two_decimals
+
+type Numbers = Mapping[str, Any]
+type Row = dict[str, str]
+type Place = tuple[str, str, str, str]
+"""Method and condition, by name and as they are shown."""
+
+
+def anchored_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
+    """Anchored scores, and what several attempts are worth, by method and condition.
+
+    Args:
+        numbers: of the study.
+        places: methods and conditions, in order.
+    """
+    return [
+        {"method": shown, "feedback": word, **_anchored(numbers, method, mode)}
+        | _attempts(numbers, method, mode)
+        for method, mode, shown, word in places
+    ]
+
+
+def _anchored(numbers: Numbers, method: str, mode: str) -> Row:
+    found = numbers["autolab"]["anchored"]["methods"][method][mode]
+    return {
+        "anchored_sites": str(found["n_sites"]),
+        "anchored": two_decimals(found["mean_anchored"]),
+        "clipped": two_decimals(found["mean_clipped"]),
+        "mid_anchored": two_decimals(found["mean_mid_anchored"]),
+        "mid_anchored_sites": str(found["mid_n_sites"]),
+        "missing": count_text(found["missing"]),
+    }
+
+
+def _attempts(numbers: Numbers, method: str, mode: str) -> Row:
+    found = numbers["autolab"]["attempts"]["methods"][method][mode]
+    last = found["by_k"][-1]
+    return {
+        "k": str(found["k"]),
+        **{
+            f"{name}_at_k": two_decimals(value)
+            for name, value in (
+                ("average", found["average_at_k"]),
+                ("best", last["best"]),
+                ("worst", last["worst"]),
+                ("self_selected", last["self_selected"]),
+            )
+        },
+        **{
+            name: two_decimals(found[name])
+            for name in ("mean_sd", "mean_range", "mean_cv", "mean_sd_over_best", "site_share")
+        },
+    }
