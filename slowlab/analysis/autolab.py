@@ -11,6 +11,8 @@ from typing import Any
 
 from slowlab.analysis.anchoring import anchored_numbers
 from slowlab.analysis.attempts import attempt_numbers, dominance_numbers
+from slowlab.analysis.campaign_facts import campaign_facts
+from slowlab.analysis.failures import failure_numbers
 from slowlab.analysis.paired import Cell
 from slowlab.analysis.scores import CellKey
 from slowlab.analysis.study_inputs import AnalysisInputs
@@ -23,8 +25,10 @@ def autolab_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> di
         inputs: the study.
         cells: its scores by method and condition.
     """
+    facts = campaign_facts(inputs, cells)
     return {
         "anchored": anchored_numbers(inputs, cells),
         "attempts": attempt_numbers(inputs, cells),
         "dominance": dominance_numbers(inputs, cells),
+        "failures": failure_numbers(inputs, facts),
     }

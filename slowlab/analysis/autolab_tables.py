@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slowlab.analysis.cell_text import count_text, two_decimals
@@ -25,6 +25,45 @@ def anchored_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
         | _attempts(numbers, method, mode)
         for method, mode, shown, word in places
     ]
+
+
+def failure_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
+    """Campaigns by method, condition and class, with the evidence of the first one of each.
+
+    Args:
+        numbers: of the study.
+        places: methods and conditions, in order.
+    """
+    found = numbers["autolab"]["failures"]
+    return [
+        {
+            "method": shown,
+            "feedback": word,
+            "class": kind,
+            "campaigns": str(found["counts"][method][mode][kind]),
+            "of": str(sum(found["counts"][method][mode].values())),
+            **_first_evidence(found["failed"], method, mode, kind),
+        }
+        for method, mode, shown, word in places
+        if mode in found["counts"].get(method, {})
+        for kind in found["classes"]
+        if found["counts"][method][mode][kind]
+    ]
+
+
+def _first_evidence(failed: Sequence[Mapping[str, Any]], method: str, mode: str, kind: str) -> Row:
+    """Which campaign of a class comes first, and what shows its class."""
+    wanted = (method, mode, kind)
+    for row in failed:
+        if (row["method"], row["feedback"], row["class"]) == wanted:
+            more = row["n_records"] - len(row["records"])
+            records = ", ".join(str(number) for number in row["records"])
+            return {
+                "example": f"site {row['site']}, repeat {row['repeat']}",
+                "evidence": row["evidence"],
+                "records": records + (f" and {more} more" if more else ""),
+            }
+    return {"example": "", "evidence": "", "records": ""}
 
 
 def _anchored(numbers: Numbers, method: str, mode: str) -> Row:
