@@ -13,6 +13,7 @@ from slowlab.analysis.anchoring import anchored_numbers
 from slowlab.analysis.attempts import attempt_numbers, dominance_numbers
 from slowlab.analysis.campaign_facts import campaign_facts
 from slowlab.analysis.failures import failure_numbers
+from slowlab.analysis.leaderboard import leaderboard
 from slowlab.analysis.paired import Cell
 from slowlab.analysis.scores import CellKey
 from slowlab.analysis.study_inputs import AnalysisInputs
@@ -26,9 +27,11 @@ def autolab_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> di
         cells: its scores by method and condition.
     """
     facts = campaign_facts(inputs, cells)
+    attempts = attempt_numbers(inputs, cells)
     return {
         "anchored": anchored_numbers(inputs, cells),
-        "attempts": attempt_numbers(inputs, cells),
+        "attempts": attempts,
+        "leaderboard": leaderboard(inputs, cells, attempts["methods"]),
         "dominance": dominance_numbers(inputs, cells),
         "failures": failure_numbers(inputs, facts),
     }

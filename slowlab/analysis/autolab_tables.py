@@ -12,6 +12,9 @@ type Row = dict[str, str]
 type Place = tuple[str, str, str, str]
 """Method and condition, by name and as they are shown."""
 
+UNLOCKED = "none: exploratory"
+"""What stands in the place of a lock where nothing was locked."""
+
 
 def anchored_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
     """Anchored scores, and what several attempts are worth, by method and condition.
@@ -48,6 +51,35 @@ def failure_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
         if mode in found["counts"].get(method, {})
         for kind in found["classes"]
         if found["counts"][method][mode][kind]
+    ]
+
+
+def leaderboard_rows(
+    numbers: Numbers, names: Mapping[str, str], words: Mapping[str, str]
+) -> list[Row]:
+    """Methods in the order of their mean scores; lock and scoring stand in every row.
+
+    Args:
+        numbers: of the study.
+        names: of methods, as they are shown.
+        words: for conditions.
+    """
+    board = numbers["autolab"]["leaderboard"]
+    stand_ins = {item["name"]: item["stand_in"] for item in numbers["methods"]}
+    return [
+        {
+            "rank": "" if row["rank"] is None else str(row["rank"]),
+            "method": names[row["method"]],
+            "stand_in": "yes" if stand_ins[row["method"]] else "no",
+            "feedback": words[row["feedback"]],
+            "average_at_k": two_decimals(row["average_at_k"]),
+            "best_at_k": two_decimals(row["best_at_k"]),
+            "k": str(row["k"]),
+            "scored": f"{row['scored']} of {row['planned']}",
+            "lock": board["lock"] or UNLOCKED,
+            "scoring": board["scoring_id"],
+        }
+        for row in board["rows"]
     ]
 
 
