@@ -12,7 +12,9 @@ from typing import Any
 from slowlab.analysis.anchoring import anchored_numbers
 from slowlab.analysis.attempts import attempt_numbers, dominance_numbers
 from slowlab.analysis.campaign_facts import campaign_facts
+from slowlab.analysis.conduct import conduct_numbers
 from slowlab.analysis.failures import failure_numbers
+from slowlab.analysis.frontier import cost_frontier, generation_deltas
 from slowlab.analysis.leaderboard import leaderboard
 from slowlab.analysis.paired import Cell
 from slowlab.analysis.scores import CellKey
@@ -34,4 +36,7 @@ def autolab_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> di
         "leaderboard": leaderboard(inputs, cells, attempts["methods"]),
         "dominance": dominance_numbers(inputs, cells),
         "failures": failure_numbers(inputs, facts),
+        "conduct": conduct_numbers(inputs, facts),
+        "cost_frontier": cost_frontier(inputs, cells, facts),
+        "generations": generation_deltas(inputs, cells),
     }

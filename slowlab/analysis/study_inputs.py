@@ -64,6 +64,9 @@ class MethodInfo(_Named):
     harness: str | None = Field(
         default=None, description="Harness profile of the model; None without a model."
     )
+    predecessor: str | None = Field(
+        default=None, description="Language model that its own takes the place of, if any."
+    )
     published: str | None = Field(
         default=None, description="Its name among the published results, if it is there."
     )
