@@ -22,7 +22,7 @@ from slowlab.campaign.settlement import CampaignStatus, FallbackReason
 from slowlab.world.contract import Contract
 
 MOST = 0.5
-"""From this share on, unusable answers, rejected calls or idle compartments explain a failure."""
+"""From this share on, answers that led to nothing or idle compartments explain a failure."""
 PROTOCOL_ERROR = "protocol_error"
 """How a program ends that broke the rules of the wire."""
 
@@ -34,8 +34,10 @@ class FailureClass(StrEnum):
         FIREWALL: a prompt would have held what must stay hidden.
         INFRASTRUCTURE: it was not run, the machinery failed, or a scoring run did.
         BUDGET: calls, decisions or the prompt budget ran out before its end.
-        FORMAT: most answers could not be used, or the last ones all failed alike.
-        RULES: its recommendation was invalid, or most of its calls were rejected.
+        FORMAT: most answers led to nothing, rather because they could not be used than because the
+            action was rejected; or the last ones all failed alike.
+        RULES: its recommendation was invalid, or most answers led to nothing, rather because the
+            action was rejected.
         SAFETY: a crop was lost to a safety stop; of weak campaigns only.
         PREMATURE_FINISH: it ended before the last day, or was weak and left compartments idle for
             most of the time.
@@ -131,20 +133,31 @@ def _budget(facts: CampaignFacts, contract: Contract) -> str:
 
 
 def _format(facts: CampaignFacts, _: Contract) -> str:
-    errors, answers = facts.count("format_errors"), facts.count("answers")
+    errors, refused, asked = _wasted(facts)
     if facts.count("identical_errors"):
-        return f"ended by errors that were all alike; unusable answers: {errors} of {answers}"
-    if answers and errors / answers >= MOST:
-        return f"unusable answers: {errors} of {answers}"
+        return f"ended by errors that were all alike; unusable answers: {errors} of {asked}"
+    if errors >= refused and _mostly_wasted(facts):
+        return f"unusable answers: {errors}, rejected actions: {refused}, of {asked}"
     return f"ending: {PROTOCOL_ERROR}" if facts.word("ending") == PROTOCOL_ERROR else ""
 
 
 def _rules(facts: CampaignFacts, _: Contract) -> str:
     if facts.word("fallback_reason") == FallbackReason.INVALID_RECOMMENDATION:
         return f"fallback: {FallbackReason.INVALID_RECOMMENDATION}"
-    rejected, calls = facts.count("rejections"), facts.count("calls")
-    often = rejected > 0 and rejected >= MOST * calls
-    return f"rejections: {rejected}, calls: {calls}" if often else ""
+    errors, refused, asked = _wasted(facts)
+    often = refused > errors and _mostly_wasted(facts)
+    return f"rejected actions: {refused}, unusable answers: {errors}, of {asked}" if often else ""
+
+
+def _wasted(facts: CampaignFacts) -> tuple[int, int, int]:
+    """Unusable answers, rejected actions, and all answers; calls for a numerical method."""
+    asked = facts.count("calls" if facts.agent is None else "answers")
+    return facts.count("format_errors"), facts.count("rejections"), asked
+
+
+def _mostly_wasted(facts: CampaignFacts) -> bool:
+    errors, refused, asked = _wasted(facts)
+    return errors + refused > 0 and errors + refused >= MOST * asked
 
 
 def _safety(facts: CampaignFacts, _: Contract) -> str:

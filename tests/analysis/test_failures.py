@@ -113,7 +113,9 @@ def test_a_planted_failure_lands_in_its_class(inputs, kind) -> None:
         ({"campaign": {"ending": "request_limit"}}, "budget"),
         ({"agent": {"forced_advance": 1, "identical_errors": 1}}, "format"),
         ({"campaign": {"ending": "protocol_error"}}, "format"),
-        ({"campaign": {"rejections": 10}}, "rules"),
+        ({"campaign": {"rejections": 40}}, "rules"),
+        ({"campaign": {"rejections": 20}, "agent": {"format_errors": 30}}, "format"),
+        ({"campaign": {"rejections": 9}, "agent": {"format_errors": 9}}, "capability_gap"),
         ({"campaign": {"calls": 128}}, "capability_gap"),
     ],
 )
