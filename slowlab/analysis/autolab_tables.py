@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slowlab.analysis.cell_text import count_text, two_decimals
+from slowlab.analysis.cell_text import count_text, money, two_decimals
 
 type Numbers = Mapping[str, Any]
 type Row = dict[str, str]
@@ -81,6 +81,44 @@ def leaderboard_rows(
         }
         for row in board["rows"]
     ]
+
+
+def conduct_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
+    """Time, evidence and persistence by method and condition, and how they go with the gain.
+
+    Args:
+        numbers: of the study.
+        places: methods and conditions, in order.
+    """
+    found = numbers["autolab"]["conduct"]["methods"]
+    costs = {(row["method"], row["feedback"]): row for row in numbers["autolab"]["cost_frontier"]}
+    return [
+        {"method": shown, "feedback": word, "campaigns": str(found[method][mode]["campaigns"])}
+        | _conduct(found[method][mode]["measures"])
+        | _cost(costs.get((method, mode)))
+        for method, mode, shown, word in places
+        if mode in found.get(method, {})
+    ]
+
+
+def _conduct(measures: Mapping[str, Any]) -> Row:
+    """Mean and correlation of each measure; by name, because a file sorts its keys."""
+    cells = {}
+    for name in sorted(measures):
+        cells[f"mean_{name}"] = two_decimals(measures[name]["mean"])
+        cells[f"{name}_with_gain"] = two_decimals(measures[name]["with_gain"])
+    return cells
+
+
+def _cost(row: Mapping[str, Any] | None) -> Row:
+    """Cost of a campaign, given for the main condition; a lower bound where known in part."""
+    if row is None:
+        return {"usd_per_campaign": "", "cost_known": "", "on_cost_frontier": ""}
+    return {
+        "usd_per_campaign": money(row["usd_per_campaign"]),
+        "cost_known": row["cost_known"],
+        "on_cost_frontier": {None: "", True: "yes", False: "no"}[row["on_frontier"]],
+    }
 
 
 def _first_evidence(failed: Sequence[Mapping[str, Any]], method: str, mode: str, kind: str) -> Row:

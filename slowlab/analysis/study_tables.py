@@ -13,7 +13,13 @@ from typing import Any
 import pandas as pd
 
 from slowlab.analysis.agent_tables import agent_cells, step_rows
-from slowlab.analysis.autolab_tables import Place, anchored_rows, failure_rows, leaderboard_rows
+from slowlab.analysis.autolab_tables import (
+    Place,
+    anchored_rows,
+    conduct_rows,
+    failure_rows,
+    leaderboard_rows,
+)
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
 
@@ -44,6 +50,7 @@ TITLES = {
     "anchored": "Scores between the policy without experiments (0) and the best one known (1)",
     "failures": "Failure classes of campaigns, with the evidence of the first of each",
     "leaderboard": "Leaderboard: mean score of all attempts, EUR/m2, and the best of k beside it",
+    "conduct": "How campaigns used time and evidence, and how that goes with their gain",
 }
 """Title of each table, by name."""
 
@@ -83,6 +90,7 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "campaigns": _campaign_rows,
         "anchored": lambda known: anchored_rows(known, _places(known)),
         "failures": lambda known: failure_rows(known, _places(known)),
+        "conduct": lambda known: conduct_rows(known, _places(known)),
         "leaderboard": lambda known: leaderboard_rows(known, labels(known), FEEDBACK_WORDS),
     }
     rows = makers[name](numbers)

@@ -22,6 +22,8 @@ from slowlab.analysis.conduct import (
     totals_read,
 )
 from slowlab.analysis.scores import cells_from_scores
+from slowlab.analysis.study_numbers import build_numbers
+from slowlab.analysis.study_tables import table
 from slowlab.canonical import canonical_bytes
 from tests.analysis.synthetic_study import MODELS, synthetic_inputs
 
@@ -181,6 +183,16 @@ def test_a_dearer_method_must_score_more(inputs) -> None:
     assert rows["careful"]["on_frontier"]
     assert rows["prior_bo"]["on_frontier"]
     assert rows["careful"]["usd_per_campaign"] == 0.5
+
+
+def test_the_table_shows_means_and_costs(inputs) -> None:
+    frame = table("conduct", build_numbers(inputs)).set_index(["method", "feedback"])
+    row = frame.loc["grower (stand-in)", "full"]
+    assert (row["campaigns"], row["mean_unused_starts"]) == ("6", "8.00")
+    assert (row["cost_known"], row["on_cost_frontier"]) == ("part", "")
+    assert frame.loc["prior bo", "full"]["on_cost_frontier"] == "yes"
+    assert frame.loc["prior bo", "endpoint"]["cost_known"] == ""
+    assert frame.loc["prior bo", "full"]["mean_probes"] == ""
 
 
 def with_predecessor(inputs, model, **changes):

@@ -194,6 +194,13 @@ def test_a_numerical_method_needs_no_transcript(inputs) -> None:
     assert row["evidence"] == "fallback: missing_recommendation, ending: settled"
 
 
+def test_calls_of_a_numerical_method_count_as_its_answers(inputs) -> None:
+    name = (1, "prior_bo", "endpoint", 0)
+    for rejections, kind in ((10, "rules"), (9, "no_recommendation")):
+        refused = planted(inputs, name, campaign=LOST | {"calls": 20, "rejections": rejections})
+        assert failures(refused)[1][name]["class"] == kind
+
+
 COUNT = st.integers(0, 130)
 
 
