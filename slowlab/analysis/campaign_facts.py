@@ -77,11 +77,10 @@ def campaign_facts(
 def idle_days(facts: CampaignFacts, contract: Contract) -> float:
     """Days on which compartments neither held a crop nor were cleaned after one, summed."""
     calendar = contract.calendar
-    end, crops = float(calendar.campaign_days), facts.crops
-    if crops.empty:
-        return contract.facility.compartments * end
-    busy = (crops["end_day"] + calendar.cleanup_days).clip(upper=end) - crops["start_day"]
-    return contract.facility.compartments * end - float(np.sum(busy.to_numpy(np.float64)))
+    end = float(calendar.campaign_days)
+    starts, ends = (facts.crops[name].to_numpy(np.float64) for name in ("start_day", "end_day"))
+    busy = np.minimum(ends + calendar.cleanup_days, end) - starts
+    return contract.facility.compartments * end - float(busy.sum())
 
 
 def idle_share(facts: CampaignFacts, contract: Contract) -> float:

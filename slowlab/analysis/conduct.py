@@ -73,22 +73,23 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
     return number(float((one * other).sum()) / size) if size > 0 else None
 
 
-def planting_groups(crops: pd.DataFrame) -> list[pd.DataFrame]:
-    """Crops that were planted together: each starts within the tolerance of the one before it.
+def planting_groups(crops: pd.DataFrame) -> np.ndarray:
+    """Which crops were planted together: each starts within the tolerance of the one before it.
 
     Args:
         crops: of one campaign, by planting day.
+
+    Returns:
+        ``[crop]`` number of its group, from 0, ascending.
     """
-    if crops.empty:
-        return []
-    gaps = crops["start_day"].diff().fillna(0.0) > WAVE_TOLERANCE_DAYS
-    return [part for _, part in crops.groupby(gaps.cumsum(), sort=True)]
+    days = crops["start_day"].to_numpy(np.float64)
+    return np.cumsum(np.diff(days, prepend=days[:1]) > WAVE_TOLERANCE_DAYS)
 
 
 def stagger(facts: CampaignFacts, _: Contract) -> float | None:
     """0 if all crops were planted together, 1 if each on its own; None below two crops."""
-    crops = len(facts.crops)
-    return (len(planting_groups(facts.crops)) - 1) / (crops - 1) if crops > 1 else None
+    groups = planting_groups(facts.crops)
+    return float(groups[-1]) / (len(groups) - 1) if len(groups) > 1 else None
 
 
 def evidence_use(facts: CampaignFacts, _: Contract) -> float | None:
@@ -99,12 +100,13 @@ def evidence_use(facts: CampaignFacts, _: Contract) -> float | None:
     Returns:
         None for a campaign that planted once or never.
     """
-    starts = [float(group["start_day"].max()) for group in planting_groups(facts.crops)]
-    if len(starts) < 2:
+    groups, days = planting_groups(facts.crops), facts.crops["start_day"].to_numpy(np.float64)
+    last = np.flatnonzero(np.diff(groups, append=np.inf))
+    if len(last) < 2:
         return None
-    days = facts.reads["day"].to_numpy(np.float64)
-    pairs = itertools.pairwise(starts)
-    used = [bool(((days > before) & (days <= start)).any()) for before, start in pairs]
+    read = facts.reads["day"].to_numpy(np.float64)
+    pairs = itertools.pairwise(days[last])
+    used = [bool(((read > before) & (read <= start)).any()) for before, start in pairs]
     return sum(used) / len(used)
 
 
@@ -116,13 +118,11 @@ def totals_read(facts: CampaignFacts, _: Contract) -> float | None:
 
 def replans(facts: CampaignFacts, _: Contract) -> float | None:
     """Later plantings that brought a policy which had not been planted before."""
-    known: set[tuple[float, ...]] = set()
-    count = 0
-    for place, group in enumerate(planting_groups(facts.crops)):
-        policies = set(group[list(POLICY_FIELDS)].itertuples(index=False, name=None))
-        count += place > 0 and not policies <= known
-        known |= policies
-    return float(count)
+    policies = map(tuple, facts.crops[list(POLICY_FIELDS)].to_numpy(np.float64).tolist())
+    first: dict[tuple[float, ...], int] = {}
+    for policy, group in zip(policies, planting_groups(facts.crops).tolist(), strict=True):
+        first.setdefault(policy, group)
+    return float(len(set(first.values()) - {0}))
 
 
 def improvements(facts: CampaignFacts, _: Contract) -> float | None:
@@ -133,9 +133,12 @@ def improvements(facts: CampaignFacts, _: Contract) -> float | None:
     """
     if facts.name[2] == SHUFFLED:
         return None
-    read = facts.crops.dropna(subset=["totals_read_day", "margin_eur_m2"])
-    best = read.groupby("totals_read_day")["margin_eur_m2"].max().sort_index().cummax()
-    return float((best.diff() > 0).sum())
+    days, margins = (
+        facts.crops[name].to_numpy(np.float64) for name in ("totals_read_day", "margin_eur_m2")
+    )
+    read = np.isfinite(days) & np.isfinite(margins)
+    best = [margins[read & (days == day)].max() for day in np.unique(days[read])]
+    return float(sum(np.diff(np.maximum.accumulate(best)) > 0)) if best else 0.0
 
 
 def _of_model(*columns: str) -> Measure:
