@@ -96,7 +96,7 @@ def anchored_table(
     reference: Mapping[int, float],
     baseline: Mapping[int, float],
     oracle: Mapping[int, float],
-    evaluation_error: float,
+    evaluation_error: float | Mapping[int, float],
     rule: RepeatRule = RepeatRule.COMPLETE,
 ) -> pd.DataFrame:
     """Scores on the common scale for each cell and site.
@@ -106,7 +106,8 @@ def anchored_table(
         reference: margin of the policy without experiments by site, EUR/m2.
         baseline: margin of the numerical baseline by site.
         oracle: margin of the best policy known by site.
-        evaluation_error: error of a difference of two margins, EUR/m2.
+        evaluation_error: error of a difference of two margins, EUR/m2; one for all sites, or by
+            site for those with an oracle.
         rule: which repeats make a site's mean.
 
     Returns:
@@ -119,8 +120,9 @@ def anchored_table(
             np.array([anchor.get(site, np.nan) for site in cell.sites], dtype=np.float64)
             for anchor in (reference, baseline, oracle)
         )
-        full = anchored_scores(scores, low, high, evaluation_error)
-        mid = mid_anchored_scores(scores, low, middle, high, evaluation_error)
+        error = _errors(evaluation_error, cell.sites)
+        full = anchored_scores(scores, low, high, error)
+        mid = mid_anchored_scores(scores, low, middle, high, error)
         rows += [
             {
                 "cell": cell.name,
@@ -162,6 +164,13 @@ def _repeat_row(cell: Cell, k: int, floor: float) -> dict[str, Any]:
         "repeat_variance": variance.repeat,
         "site_share": variance.site_share,
     }
+
+
+def _errors(error: float | Mapping[int, float], sites: Sequence[int]) -> float | Array:
+    """Errors as the measures take them; where there is no oracle, none is needed."""
+    if not isinstance(error, Mapping):
+        return error
+    return np.array([error.get(site, 0.0) for site in sites], dtype=np.float64)
 
 
 def _mean(values: Array) -> float | None:

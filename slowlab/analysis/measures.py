@@ -49,7 +49,7 @@ class AnchoredScores:
 
 
 def anchored_scores(
-    scores: ArrayLike, reference: ArrayLike, oracle: ArrayLike, evaluation_error: float
+    scores: ArrayLike, reference: ArrayLike, oracle: ArrayLike, evaluation_error: ArrayLike
 ) -> AnchoredScores:
     """Signed anchored score u = (J - reference) / (oracle - reference).
 
@@ -60,8 +60,8 @@ def anchored_scores(
         scores: ``[site]`` margins J, EUR/m2.
         reference: ``[site]`` margins of the policy that needs no experiment.
         oracle: ``[site]`` margins of the best policy known.
-        evaluation_error: error of a difference of two margins, EUR/m2, at least 0. A headroom
-            that does not exceed it leaves the site without a score.
+        evaluation_error: error of a difference of two margins, EUR/m2, at least 0; one for all
+            sites or ``[site]``. A headroom that does not exceed it leaves the site without a score.
 
     Raises:
         ValueError: the error is negative, or the lengths differ.
@@ -78,7 +78,7 @@ def mid_anchored_scores(
     reference: ArrayLike,
     baseline: ArrayLike,
     oracle: ArrayLike,
-    evaluation_error: float,
+    evaluation_error: ArrayLike,
 ) -> AnchoredScores:
     """Score with three anchors: reference 0, baseline 1/2, oracle 1, straight lines between.
 
@@ -89,8 +89,8 @@ def mid_anchored_scores(
         reference: ``[site]`` margins of the policy that needs no experiment.
         baseline: ``[site]`` margins of the numerical baseline.
         oracle: ``[site]`` margins of the best policy known.
-        evaluation_error: error of a difference of two margins, EUR/m2. Each anchor must exceed
-            the one before by more, else the site has no score.
+        evaluation_error: error of a difference of two margins, EUR/m2; one for all sites or
+            ``[site]``. Each anchor must exceed the one before by more, else the site has no score.
 
     Raises:
         ValueError: the error is negative, or the lengths differ.
@@ -248,12 +248,12 @@ def _columns(*columns: ArrayLike) -> tuple[Array, ...]:
     return arrays
 
 
-def _check_error(evaluation_error: float) -> None:
-    if not evaluation_error >= 0.0:
+def _check_error(evaluation_error: ArrayLike) -> None:
+    if not (np.asarray(evaluation_error, dtype=np.float64) >= 0.0).all():
         raise ValueError("the evaluation error must not be negative")
 
 
-def _faults(columns: list[Array], gap: Array, error: float) -> tuple[AnchorFault | None, ...]:
+def _faults(columns: list[Array], gap: Array, error: ArrayLike) -> tuple[AnchorFault | None, ...]:
     known = np.isfinite(np.stack(columns)).all(axis=0)
     return tuple(
         AnchorFault.MISSING if not there else (None if wide else AnchorFault.NO_HEADROOM)

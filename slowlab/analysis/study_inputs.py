@@ -64,6 +64,9 @@ class MethodInfo(_Named):
     harness: str | None = Field(
         default=None, description="Harness profile of the model; None without a model."
     )
+    predecessor: str | None = Field(
+        default=None, description="Language model that its own takes the place of, if any."
+    )
     published: str | None = Field(
         default=None, description="Its name among the published results, if it is there."
     )
@@ -226,6 +229,8 @@ class AnalysisInputs:
             None without.
         declared: families and numbers of the preregistration; None where nothing was locked, and
             the study's own count.
+        oracle: score of the best policy known on each site and its error, as in
+            ``slowlab.analysis.anchoring``; None where it was not sought.
     """
 
     study: StudyDescription
@@ -242,6 +247,7 @@ class AnalysisInputs:
     agents: pd.DataFrame | None = None
     steps: pd.DataFrame | None = None
     declared: AnalysisSpec | None = None
+    oracle: pd.DataFrame | None = None
 
     @property
     def design(self) -> ScoreDesign:

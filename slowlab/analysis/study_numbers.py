@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from slowlab.analysis.agents import agent_numbers
+from slowlab.analysis.autolab import autolab_numbers
 from slowlab.analysis.diagnostics import diagnostics
 from slowlab.analysis.environment_table import environment_rows
 from slowlab.analysis.example_steps import example_steps
@@ -64,6 +65,7 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
         "timelines": example_timelines(inputs),
         "example_steps": example_steps(inputs),
         "agents": agent_numbers(inputs),
+        "autolab": autolab_numbers(inputs, cells),
         "readers": reader_numbers(inputs, swaps),
         "diagnostics": diagnostics(inputs),
         "campaigns": _campaigns(inputs),

@@ -13,6 +13,13 @@ from typing import Any
 import pandas as pd
 
 from slowlab.analysis.agent_tables import agent_cells, step_rows
+from slowlab.analysis.autolab_tables import (
+    Place,
+    anchored_rows,
+    conduct_rows,
+    failure_rows,
+    leaderboard_rows,
+)
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
 
@@ -40,6 +47,10 @@ TITLES = {
     "diagnostics": "What campaigns did with what they could see",
     "agents": "Language models: what their campaigns used and how they went",
     "campaigns": "Campaigns: planned, finished, missing, fallbacks",
+    "anchored": "Scores between the policy without experiments (0) and the best one known (1)",
+    "failures": "Failure classes of campaigns, with the evidence of the first of each",
+    "leaderboard": "Leaderboard: mean score of all attempts, EUR/m2, and the best of k beside it",
+    "conduct": "How campaigns used time and evidence, and how that goes with their gain",
 }
 """Title of each table, by name."""
 
@@ -77,6 +88,10 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "diagnostics": _diagnostic_rows,
         "agents": _agent_rows,
         "campaigns": _campaign_rows,
+        "anchored": lambda known: anchored_rows(known, _places(known)),
+        "failures": lambda known: failure_rows(known, _places(known)),
+        "conduct": lambda known: conduct_rows(known, _places(known)),
+        "leaderboard": lambda known: leaderboard_rows(known, labels(known), FEEDBACK_WORDS),
     }
     rows = makers[name](numbers)
     columns = list(dict.fromkeys(key for row in rows for key in row)) or ["no_rows"]
@@ -139,6 +154,15 @@ def by_condition(numbers: Numbers, section: str) -> list[tuple[str, str, Any]]:
         for item in numbers["methods"]
         for mode in modes
         if mode in content.get(item["name"], {})
+    ]
+
+
+def _places(numbers: Numbers) -> list[Place]:
+    """Methods and their conditions, by name and as they are shown."""
+    names = labels(numbers)
+    return [
+        (method, mode, names[method], FEEDBACK_WORDS[mode])
+        for method, mode, _ in by_condition(numbers, "means")
     ]
 
 

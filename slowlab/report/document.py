@@ -18,7 +18,18 @@ from slowlab.io import atomic_path, atomic_write_text
 from slowlab.plan.run_log import WorkflowRun, seconds_by_rule, workflow_runs
 from slowlab.plots.study_figures import figures_of
 
-TABLES = ("table2", "gains", "table3", "resources", "by_year", "diagnostics", "campaigns")
+TABLES = (
+    "table2",
+    "gains",
+    "table3",
+    "resources",
+    "by_year",
+    "diagnostics",
+    "campaigns",
+    "leaderboard",
+    "anchored",
+    "failures",
+)
 OF_MODELS = ("table4", "agents")
 """Tables that are shown of a study with language models only."""
 _SHORTEST_S = 6.0

@@ -200,6 +200,7 @@ def _method(entry: MethodEntry) -> MethodInfo:
         stand_in=entry.stand_in,
         model=entry.model,
         harness=None if entry.model is None else entry.profile,
+        predecessor=None if entry.model is None else model_config(entry.model).predecessor,
         published=published if entry.model is None else _published_model(entry),
     )
 

@@ -5,6 +5,7 @@ Stand-ins are scripted programs, not language models, and the facility grows by 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,28 @@ from tests.campaign.fake_facility import step
 from tests.methods.contract_world import ARTIFACTS, PRICES, RULES, SENSORS, ContractFacility
 
 
+@dataclass(frozen=True)
+class StandInCampaign:
+    """A campaign that was played: its transcript, who led it, what it saw and what came of it."""
+
+    path: Path
+    harness: Harness
+    history: History
+    executor: Executor
+
+
 def play_stand_in(
     script: str, folder: Path, feedback: str = "endpoint", profile: str = "digest_notes"
 ) -> tuple[Path, Harness]:
     """Play one campaign; its transcript, and the harness that led it."""
+    played = play_whole(script, folder, feedback, profile)
+    return played.path, played.harness
+
+
+def play_whole(
+    script: str, folder: Path, feedback: str = "endpoint", profile: str = "digest_notes"
+) -> StandInCampaign:
+    """Play one campaign, and keep everything of it; it is not settled."""
     path = folder / f"site-000.{feedback}.transcript.jsonl"
     facility = ContractFacility(RULES, PRICES, grown=[[] for _ in range(4)])
     reference = RULES.fixed_reference
@@ -49,7 +68,7 @@ def play_stand_in(
             harness = Harness(used, dialogue, Campaign(history), 1, reference)
             steps = watched(_steps(harness, history, executor, Feedback(feedback)), history)
             _drive(steps, executor, Toolbox(history, ARTIFACTS, 1, RULES.analysis_tools))
-    return path, harness
+    return StandInCampaign(path, harness, history, executor)
 
 
 def _steps(harness: Harness, history: History, executor: Executor, feedback: Feedback) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from slowlab.agents.models import model_config
 from slowlab.analysis.numbers_file import write_numbers
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.config import validate_config
@@ -136,6 +137,19 @@ def test_language_models_are_described() -> None:
     assert (reader.model, reader.stand_in, reader.identity_sources) == ("stand-in-grower", True, ())
     assert [item.name for item in study.sources] == ["grower", "prior_bo"]
     assert "STAND-IN" in study.marks
+
+
+def test_the_predecessor_of_a_model_is_that_of_its_file(monkeypatch) -> None:
+    study = describe_study(models_config(), load_contract(), load_sites())
+    assert {item.predecessor for item in study.methods} == {None}
+    later = {"predecessor": "an-earlier-one"}
+    monkeypatch.setattr(
+        "slowlab.report.study.model_config",
+        lambda name: model_config(name).model_copy(update=later),
+    )
+    study = describe_study(models_config(), load_contract(), load_sites())
+    assert [item.predecessor for item in study.language_models] == ["an-earlier-one"] * 2
+    assert study.method("prior_bo").predecessor is None
 
 
 def test_another_harness_has_no_published_numbers() -> None:
