@@ -30,7 +30,7 @@ from slowlab.analysis.rehearsal_scramble import (
     scramble_labels,
     scramble_signs,
 )
-from slowlab.analysis.samples import Array, round_result
+from slowlab.analysis.samples import Array, exact_sample, round_result
 
 PLANTED_SHARES = (0.0, 0.5, 1.0, 1.5, 2.0)
 """Planted effects, in units of the declared SESOI; without one, it is the size that is measured."""
@@ -51,7 +51,8 @@ class RehearsalPlan:
             scrambled all rehearsals share their sums, and the analysis's own number is used.
         sites: sites of simulated studies.
         largest_familywise_error: gate for the first family, for each way without effects.
-        largest_power_shortfall: gate for stated power less the share of planted effects found.
+        largest_power_shortfall: gate for stated power less what can be meant by the share of
+            planted effects found.
     """
 
     rehearsals: int
@@ -165,14 +166,21 @@ def planted_effects(
 
 
 def gates(
-    plan: RehearsalPlan, sizes: Mapping[str, Mapping[str, Any]], planted: Sequence[Mapping]
+    plan: RehearsalPlan,
+    sizes: Mapping[str, Mapping[str, Any]],
+    planted: Sequence[Mapping[str, Any]],
+    confidence: float,
 ) -> list[dict[str, Any]]:
     """Each gate with its limit, what was measured, and whether it holds.
+
+    A share that is found is compared with the stated power by the upper bound of its interval.
+    The bounds hold together for all tests and effects, so that many of them raise no false alarm.
 
     Args:
         plan: the limits.
         sizes: outcome of each way without effects, the first family first.
         planted: rows of :func:`planted_effects`.
+        confidence: level at which all bounds hold together.
     """
     found = [
         _gate(
@@ -182,9 +190,14 @@ def gates(
         )
         for way, size in sizes.items()
     ]
-    shortfalls = [row["stated"] - row["found_first_step"] for row in planted if row["effect"]]
-    worst = round_result(max(shortfalls, default=0.0))
-    return [*found, _gate("stated power less share found", plan.largest_power_shortfall, worst)]
+    rows = [row for row in planted if row["effect"]]
+    each = 1.0 - (1.0 - confidence) / max(1, len(rows))
+    shortfalls = [
+        row["stated"] - share_with_interval(row["hits"], row["rehearsals"], each)["high"]
+        for row in rows
+    ]
+    worst = round_result(max(0.0, max(shortfalls, default=0.0)))
+    return [*found, _gate("shortfall of power", plan.largest_power_shortfall, worst)]
 
 
 def share_with_interval(hits: int, count: int, level: float) -> dict[str, Any]:
@@ -215,6 +228,9 @@ def rehearse(
 ) -> dict[str, Any]:
     """Rehearse the declared analysis.
 
+    Tests whose differences are all equal have no spread to simulate. They are scrambled with the
+    others, but no effect is planted in them.
+
     Args:
         spec: the declared families and numbers.
         differences: site-level values of the tests of a finished study.
@@ -227,8 +243,12 @@ def rehearse(
     Raises:
         ValueError: the first family has no differences, or too few scores to simulate from.
     """
-    first = [test for test in spec.families[0].tests if is_made_of(test, grid.cells)]
-    if not any(test.name in differences and differences[test.name].sites for test in first):
+    first = [
+        test
+        for test in spec.families[0].tests
+        if is_made_of(test, grid.cells) and _vary(differences.get(test.name))
+    ]
+    if not first:
         raise ValueError(f"family {spec.families[0].name} has no differences to rehearse with")
     model = score_model(grid, first)
     scores = simulate_scores(model, plan.sites, spec.base_seed, plan.rehearsals)
@@ -238,11 +258,17 @@ def rehearse(
         SIMULATED: size_without_effects(spec, model, scores, plan.flips),
     }
     planted = planted_effects(spec, model, scores, plan.flips)
-    return {"size": sizes, "planted": planted, "gates": gates(plan, sizes, planted)}
+    found = gates(plan, sizes, planted, spec.confidence)
+    return {"size": sizes, "planted": planted, "gates": found}
 
 
 def _tests(spec: AnalysisSpec) -> list[ContrastSpec]:
     return [test for family in spec.families for test in family.tests]
+
+
+def _vary(found: Differences | None) -> bool:
+    """Whether a test has differences that are not all equal."""
+    return found is not None and len(found.sites) > 0 and not exact_sample(found.values).all_equal
 
 
 def _sizes(spec: AnalysisSpec, stack: Stack, flips: int) -> dict[str, Any]:
@@ -293,6 +319,8 @@ def _planted_rows(
                 "sd": round_result(sd),
                 "sites": sites,
                 "stated": round_result(paired_t_power(effect, sd, sites, level)),
+                "rehearsals": rehearsals,
+                "hits": early,
                 "found_first_step": shown["share"],
                 "low": shown["low"],
                 "high": shown["high"],

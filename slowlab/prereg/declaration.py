@@ -117,7 +117,9 @@ class Gates(ConfigModel):
         gt=0, lt=1, description="Largest share of them with a finding in the first family."
     )
     largest_power_shortfall: float = Field(
-        gt=0, lt=1, description="Largest stated power less the share of planted effects found."
+        gt=0,
+        lt=1,
+        description="Largest stated power less the upper bound of the share of effects found.",
     )
     largest_r_hat: float = Field(gt=1, description="Largest R-hat of the Bayesian model.")
     smallest_ess: int = Field(ge=100, description="Smallest effective sample size, bulk and tail.")

@@ -42,7 +42,7 @@ PLAN = RehearsalPlan(
     flips=2_000,
     sites=SITES,
     largest_familywise_error=0.08,
-    largest_power_shortfall=0.08,
+    largest_power_shortfall=0.02,
 )
 
 
@@ -151,7 +151,7 @@ def test_unadjusted_tests_are_caught_by_the_gate() -> None:
     tests, differences = independent_tests(5)
     size = size_under_signs(spec_of(tests, Adjustment.NONE), differences, 1_000)
     assert family_share(size) == pytest.approx(1 - 0.95**5, abs=0.06)
-    gate, _ = gates(replace(PLAN, largest_familywise_error=0.06), {SIGNS: size}, [])
+    gate, _ = gates(replace(PLAN, largest_familywise_error=0.06), {SIGNS: size}, [], 0.95)
     assert not gate["holds"]
 
 
@@ -161,7 +161,7 @@ def test_one_sided_tests_are_caught_by_the_gate(monkeypatch) -> None:
 
     monkeypatch.setattr("slowlab.analysis.rehearsal.many_sign_flips", one_sided)
     size = size_under_signs(SPEC, differences_of(study()), 1_000)
-    gate, _ = gates(replace(PLAN, largest_familywise_error=0.06), {SIGNS: size}, [])
+    gate, _ = gates(replace(PLAN, largest_familywise_error=0.06), {SIGNS: size}, [], 0.95)
     assert not gate["holds"]
 
 
@@ -201,14 +201,42 @@ def test_tests_that_follow_from_others_cannot_have_effects_of_their_own() -> Non
         model.shifts(np.ones(len(TESTS) + 1))
 
 
+def planted_row(effect: float, stated: float, hits: int) -> dict:
+    return {"effect": effect, "stated": stated, "hits": hits, "rehearsals": 1_000}
+
+
 def test_the_power_gate_is_about_planted_effects_only() -> None:
-    rows = [
-        {"effect": 0.0, "stated": 0.9, "found_first_step": 0.0},
-        {"effect": 2.0, "stated": 0.8, "found_first_step": 0.7},
-    ]
-    (gate,) = gates(PLAN, {}, rows)
-    assert gate["measured"] == pytest.approx(0.1)
+    rows = [planted_row(0.0, 0.9, 0), planted_row(2.0, 0.8, 700)]
+    (gate,) = gates(PLAN, {}, rows, 0.95)
+    assert gate["measured"] == pytest.approx(0.8 - share_with_interval(700, 1_000, 0.95)["high"])
     assert not gate["holds"]
+
+
+def test_the_power_gate_takes_chance_for_chance() -> None:
+    by_chance = [planted_row(2.0, 0.5, 455) for _ in range(50)]
+    (gate,) = gates(PLAN, {}, by_chance, 0.95)
+    assert gate["measured"] == pytest.approx(0.0, abs=0.001)
+
+
+def test_a_test_that_misses_effects_is_caught_by_the_gate(monkeypatch) -> None:
+    def timid(samples, seed, flips):
+        return np.minimum(1.0, 2 * many_sign_flips(samples, seed, flips))
+
+    model = score_model(grid_of(study()), TESTS)
+    scores = simulate_scores(model, SITES, 7, 1_000)
+    (sound,) = gates(PLAN, {}, planted_effects(SPEC, model, scores, 2_000), 0.95)
+    monkeypatch.setattr("slowlab.analysis.rehearsal.many_sign_flips", timid)
+    (missed,) = gates(PLAN, {}, planted_effects(SPEC, model, scores, 2_000), 0.95)
+    assert (sound["holds"], missed["holds"]) == (True, False)
+
+
+def test_tests_without_spread_are_scrambled_but_not_planted() -> None:
+    cells = study()
+    cells["one", "endpoint"] = make_cell("same", range(SITES), cells["one", "full"].scores)
+    small = replace(PLAN, rehearsals=100, flips=200)
+    found = rehearse(SPEC, differences_of(cells), grid_of(cells), small)
+    assert "e2.one" not in {row["test"] for row in found["planted"]}
+    assert found["size"][SIGNS]["families"][0]["tests"]["e2.one"] == 0.0
 
 
 def test_tests_that_share_scores_are_negated_together() -> None:

@@ -74,7 +74,7 @@ gates:
   rehearsals: 1000
   rehearsal_flips: 1000
   largest_familywise_error: 0.06
-  largest_power_shortfall: 0.05
+  largest_power_shortfall: 0.02
   largest_r_hat: 1.01
   smallest_ess: 400
   most_divergences: 0
