@@ -1,15 +1,6 @@
 """Rehearsal of the confirmatory analysis on scores without effects and with planted ones."""
 
 REHEARSAL = f"{FOLDER}/rehearsal.json"
-REHEARSAL_SHOWN = [f"{FOLDER}/rehearsal.{kind}" for kind in ("svg", "png", "md", "csv")]
-
-
-rule rehearse:
-    input:
-        rehearsal=REHEARSAL,
-        shown=REHEARSAL_SHOWN,
-    script:
-        "../scripts/check_rehearsal.py"
 
 
 rule run_rehearsal:
@@ -18,7 +9,7 @@ rule run_rehearsal:
         SETTING_FILES,
         EXAMPLE_JOURNAL,
         numbers=NUMBERS,
-        declaration=ROOT / "preregistration" / "study.yaml",
+        declaration=os.path.relpath(ROOT / "preregistration" / "study.yaml"),
         lock=LOCK,
     output:
         REHEARSAL,
@@ -35,10 +26,25 @@ rule show_rehearsal:
     input:
         rehearsal=REHEARSAL,
     output:
-        REHEARSAL_SHOWN,
+        svg=f"{FOLDER}/rehearsal.svg",
+        png=f"{FOLDER}/rehearsal.png",
+        markdown=f"{FOLDER}/rehearsal.md",
+        csv=f"{FOLDER}/rehearsal.csv",
     params:
         code=code_sha256(
             ["slowlab.plots.rehearsal_plot", "slowlab.analysis.rehearsal_file"]
         ),
     script:
         "../scripts/show_rehearsal.py"
+
+
+rule rehearse:
+    input:
+        rehearsal=REHEARSAL,
+        shown=rules.show_rehearsal.output,
+    output:
+        f"{FOLDER}/rehearsal_gates.txt",
+    params:
+        code=code_sha256(["slowlab.analysis.rehearsal_file"]),
+    script:
+        "../scripts/check_rehearsal.py"

@@ -8,9 +8,9 @@ from slowlab.io import atomic_write_text
 from slowlab.plots.rehearsal_plot import write_rehearsal_figure
 from slowlab.prereg.job import locked_job
 
-svg, png, markdown, csv = map(Path, snakemake.output)
+made = snakemake.output
 with locked_job(snakemake.input, snakemake.output):
     rehearsal = read_rehearsal(snakemake.input.rehearsal)
-    write_rehearsal_figure(rehearsal, [svg, png])
-    atomic_write_text(markdown, markdown_document(rehearsal))
-    atomic_write_text(csv, csv_text(sites_table(rehearsal)))
+    write_rehearsal_figure(rehearsal, [Path(made.svg), Path(made.png)])
+    atomic_write_text(made.markdown, markdown_document(rehearsal))
+    atomic_write_text(made.csv, csv_text(sites_table(rehearsal)))
