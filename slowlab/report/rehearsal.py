@@ -36,8 +36,9 @@ def rehearse_study(
 ) -> dict[str, Any]:
     """Rehearse the analysis on the scores of a finished study.
 
-    The declared families are rehearsed if the study has all their tests, else its own, and the
-    document says which and why. Numbers of the declaration hold either way.
+    The declared families are rehearsed if the study has all tests of the first of them, else its
+    own, and the document says which and why. Numbers of the declaration hold either way. Declared
+    tests of other families that the study lacks have no data, but keep their places.
 
     Args:
         config: the study file.
@@ -81,12 +82,14 @@ def rehearsed_spec(
 ) -> tuple[AnalysisSpec, str | None]:
     """The declared families, or a study's own with the reason.
 
+    The declared ones are used if the study has all tests of the first of them.
+
     Args:
         declaration: ``preregistration/study.yaml``.
         study: the study whose scores are used.
     """
     try:
-        return confirmatory_spec(declaration, study), None
+        return confirmatory_spec(declaration, study, secondary_required=False), None
     except LockError as error:
         numbers = declaration.statistics
         own = analysis_spec(study).model_copy(
@@ -123,7 +126,8 @@ def site_differences(numbers: Numbers, spec: AnalysisSpec) -> dict[str, Differen
         spec: names the tests.
     """
     names = [test.name for family in spec.families for test in family.tests]
-    found = {name: numbers["tests"][name] for name in names if numbers["tests"][name]["sites"]}
+    tests = numbers["tests"]
+    found = {name: tests[name] for name in names if name in tests and tests[name]["sites"]}
     return {
         name: Differences(tuple(test["sites"]), np.array(test["differences"], dtype=np.float64))
         for name, test in found.items()

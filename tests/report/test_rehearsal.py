@@ -84,18 +84,22 @@ def test_sites_are_those_that_the_declaration_asks_for(rehearsal, declaration):
     assert needed == declaration.sites_needed()
 
 
-def test_declared_families_are_used_where_the_study_has_them(declaration):
+def test_declared_families_are_used_where_the_study_has_the_first(declaration, numbers):
     groups = [
         declaration.families[0].groups[0].model_copy(update={"about": ("random_search",)}),
         declaration.families[0].groups[1].model_copy(update={"about": ("prior_bo",)}),
     ]
     family = declaration.families[0].model_copy(update={"groups": tuple(groups)})
-    declared = declaration.model_copy(update={"families": (family,)})
+    declared = declaration.model_copy(update={"families": (family, declaration.families[1])})
     study = describe(METHODS, 6, 2, ())
     spec, why = rehearsed_spec(declared, study)
     assert why is None
     assert [test.name for test in spec.families[0].tests] == ["e1.random_search", "e2.prior_bo"]
     assert spec.flips == declaration.statistics.flips
+    assert [test.name for test in spec.families[1].tests] == list(declaration.families[1].tests)
+    found = site_differences(numbers, spec)
+    assert "gain.prior_bo" in found
+    assert "gain.grower" not in found
 
 
 def test_own_families_have_the_numbers_of_the_declaration(declaration):
