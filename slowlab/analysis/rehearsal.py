@@ -167,31 +167,35 @@ def planted_effects(
 
 def gates(
     plan: RehearsalPlan,
+    spec: AnalysisSpec,
     sizes: Mapping[str, Mapping[str, Any]],
     planted: Sequence[Mapping[str, Any]],
-    confidence: float,
 ) -> list[dict[str, Any]]:
     """Each gate with its limit, what was measured, and whether it holds.
 
     A share that is found is compared with the stated power by the upper bound of its interval.
     The bounds hold together for all tests and effects, so that many of them raise no false alarm.
 
+    With few sites no pattern of signs is rare enough for a finding, and a family-wise error of 0
+    says nothing; ``can_be_missed`` is false there.
+
     Args:
         plan: the limits.
+        spec: the declared families; all bounds hold together at its level of confidence.
         sizes: outcome of each way without effects, the first family first.
         planted: rows of :func:`planted_effects`.
-        confidence: level at which all bounds hold together.
     """
     found = [
         _gate(
             f"family-wise error, {way}",
             plan.largest_familywise_error,
             size["families"][0]["share"],
+            can_be_missed=2.0 ** (1 - size["sites"]) < spec.families[0].power_alpha(spec.alpha),
         )
         for way, size in sizes.items()
     ]
     rows = [row for row in planted if row["effect"]]
-    each = 1.0 - (1.0 - confidence) / max(1, len(rows))
+    each = 1.0 - (1.0 - spec.confidence) / max(1, len(rows))
     shortfalls = [
         row["stated"] - share_with_interval(row["hits"], row["rehearsals"], each)["high"]
         for row in rows
@@ -258,7 +262,7 @@ def rehearse(
         SIMULATED: size_without_effects(spec, model, scores, plan.flips),
     }
     planted = planted_effects(spec, model, scores, plan.flips)
-    found = gates(plan, sizes, planted, spec.confidence)
+    found = gates(plan, spec, sizes, planted)
     return {"size": sizes, "planted": planted, "gates": found}
 
 
@@ -274,6 +278,7 @@ def _vary(found: Differences | None) -> bool:
 def _sizes(spec: AnalysisSpec, stack: Stack, flips: int) -> dict[str, Any]:
     return {
         "flips": flips,
+        "sites": max(sample.shape[1] for sample in stack.values()),
         "families": [
             _family_size(spec, family, stack, flips)
             for family in spec.families
@@ -342,5 +347,13 @@ def _verdict_shares(spec: AnalysisSpec, samples: Array) -> dict[str, float]:
     }
 
 
-def _gate(name: str, limit: float, measured: float) -> dict[str, Any]:
-    return {"name": name, "limit": limit, "measured": measured, "holds": measured <= limit}
+def _gate(
+    name: str, limit: float, measured: float, *, can_be_missed: bool = True
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "limit": limit,
+        "measured": measured,
+        "holds": measured <= limit,
+        "can_be_missed": can_be_missed,
+    }

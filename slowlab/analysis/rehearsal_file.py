@@ -52,10 +52,7 @@ def require_gates(rehearsal: Rehearsal) -> list[str]:
     Raises:
         RehearsalError: names every gate that is missed, with limit and measured value.
     """
-    lines = [
-        f"{gate['name']}: {gate['measured']:.4f}, at most {gate['limit']:g}"
-        for gate in rehearsal["gates"]
-    ]
+    lines = [_gate_line(gate) for gate in rehearsal["gates"]]
     missed = [
         line for line, gate in zip(lines, rehearsal["gates"], strict=True) if not gate["holds"]
     ]
@@ -133,8 +130,7 @@ def markdown_document(rehearsal: Rehearsal) -> str:
     )
     reason = rehearsal["families"]["reason"]
     gates = [
-        f"* {gate['name']}: {gate['measured']:.4f}, at most {gate['limit']:g}: "
-        f"{'holds' if gate['holds'] else 'MISSED'}"
+        f"* {_gate_line(gate)}: {'holds' if gate['holds'] else 'MISSED'}"
         for gate in rehearsal["gates"]
     ]
     parts = [
@@ -156,3 +152,8 @@ def markdown_document(rehearsal: Rehearsal) -> str:
         ],
     ]
     return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _gate_line(gate: Mapping[str, Any]) -> str:
+    hollow = "" if gate["can_be_missed"] else " (too few sites for any finding)"
+    return f"{gate['name']}: {gate['measured']:.4f}, at most {gate['limit']:g}{hollow}"

@@ -139,6 +139,18 @@ def test_size_is_near_the_level_for_independent_tests() -> None:
         assert share == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 3_000))
 
 
+def test_a_gate_says_that_few_sites_cannot_miss_it() -> None:
+    for sites, possible in ((7, False), (8, True)):
+        few = {
+            test.name: Differences(tuple(range(sites)), np.linspace(0.5, 3.0, sites))
+            for test in TESTS
+        }
+        size = size_under_signs(SPEC, few, 300)
+        gate, _ = gates(PLAN, SPEC, {SIGNS: size}, [])
+        assert gate["can_be_missed"] is possible
+        assert (gate["measured"] > 0.0) is possible
+
+
 def test_effects_are_scrambled_away_both_ways() -> None:
     cells = study(effect=8.0)
     signs = size_under_signs(SPEC, differences_of(cells), 600)
@@ -151,7 +163,7 @@ def test_unadjusted_tests_are_caught_by_the_gate() -> None:
     tests, differences = independent_tests(5)
     size = size_under_signs(spec_of(tests, Adjustment.NONE), differences, 1_000)
     assert family_share(size) == pytest.approx(1 - 0.95**5, abs=0.06)
-    gate, _ = gates(replace(PLAN, largest_familywise_error=0.06), {SIGNS: size}, [], 0.95)
+    gate, _ = gates(replace(PLAN, largest_familywise_error=0.06), SPEC, {SIGNS: size}, [])
     assert not gate["holds"]
 
 
@@ -161,7 +173,7 @@ def test_one_sided_tests_are_caught_by_the_gate(monkeypatch) -> None:
 
     monkeypatch.setattr("slowlab.analysis.rehearsal.many_sign_flips", one_sided)
     size = size_under_signs(SPEC, differences_of(study()), 1_000)
-    gate, _ = gates(replace(PLAN, largest_familywise_error=0.06), {SIGNS: size}, [], 0.95)
+    gate, _ = gates(replace(PLAN, largest_familywise_error=0.06), SPEC, {SIGNS: size}, [])
     assert not gate["holds"]
 
 
@@ -207,14 +219,14 @@ def planted_row(effect: float, stated: float, hits: int) -> dict:
 
 def test_the_power_gate_is_about_planted_effects_only() -> None:
     rows = [planted_row(0.0, 0.9, 0), planted_row(2.0, 0.8, 700)]
-    (gate,) = gates(PLAN, {}, rows, 0.95)
+    (gate,) = gates(PLAN, SPEC, {}, rows)
     assert gate["measured"] == pytest.approx(0.8 - share_with_interval(700, 1_000, 0.95)["high"])
     assert not gate["holds"]
 
 
 def test_the_power_gate_takes_chance_for_chance() -> None:
     by_chance = [planted_row(2.0, 0.5, 455) for _ in range(50)]
-    (gate,) = gates(PLAN, {}, by_chance, 0.95)
+    (gate,) = gates(PLAN, SPEC, {}, by_chance)
     assert gate["measured"] == pytest.approx(0.0, abs=0.001)
 
 
@@ -224,9 +236,9 @@ def test_a_test_that_misses_effects_is_caught_by_the_gate(monkeypatch) -> None:
 
     model = score_model(grid_of(study()), TESTS)
     scores = simulate_scores(model, SITES, 7, 1_000)
-    (sound,) = gates(PLAN, {}, planted_effects(SPEC, model, scores, 2_000), 0.95)
+    (sound,) = gates(PLAN, SPEC, {}, planted_effects(SPEC, model, scores, 2_000))
     monkeypatch.setattr("slowlab.analysis.rehearsal.many_sign_flips", timid)
-    (missed,) = gates(PLAN, {}, planted_effects(SPEC, model, scores, 2_000), 0.95)
+    (missed,) = gates(PLAN, SPEC, {}, planted_effects(SPEC, model, scores, 2_000))
     assert (sound["holds"], missed["holds"]) == (True, False)
 
 

@@ -131,6 +131,14 @@ def test_a_missed_gate_is_named_with_limit_and_value(rehearsal):
         require_gates(passing)
 
 
+def test_a_gate_that_cannot_be_missed_says_so(rehearsal):
+    hollow = copy.deepcopy(rehearsal)
+    for gate in hollow["gates"]:
+        gate |= {"holds": True, "can_be_missed": False}
+    assert all("too few sites" in line for line in require_gates(hollow))
+    assert "too few sites" in markdown_document(hollow)
+
+
 def test_another_file_is_refused(tmp_path):
     path = tmp_path / "other.json"
     path.write_text('{"format":"slowlab-numbers-1"}', encoding="utf-8")
