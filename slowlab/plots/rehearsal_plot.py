@@ -99,7 +99,7 @@ def _draw_size(axes: Axes, rehearsal: Rehearsal) -> None:
     highest = max(
         family["high"] for size in rehearsal["size"].values() for family in size["families"]
     )
-    axes.set(xlim=(-0.5, 2.6), ylim=(0.0, max(1.45 * limit, 1.3 * highest)))
+    axes.set(xlim=(-0.5, 2.6), ylim=(-0.04 * limit, max(1.8 * limit, 1.5 * highest)))
     axes.set_xticks(range(len(_WAYS)), _WAYS)
     axes.set_xlabel("how effects were removed")
     axes.set_ylabel("share of rehearsals with a finding")
