@@ -8,11 +8,12 @@ the same for permuted and for negated differences, on every platform.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from slowlab.analysis.samples import UNITS_PER_ONE, Reason, Units, exact_sample, sample_fault
 
@@ -82,7 +83,7 @@ def sign_flip_test(
     if fault is not None:
         return SignFlipTest(n, None, 0, 0, FlipKind.UNDEFINED, fault)
     sample = exact_sample(differences)
-    threshold = abs(sample.total) - int(n * TOLERANCE * UNITS_PER_ONE)
+    threshold = abs(sample.total) - slack(n)
     sizes = np.sort(np.abs(sample.units))
     if n <= exact_up_to:
         flips = 2**n - 1
@@ -102,13 +103,32 @@ def _all_totals(sizes: Units) -> Units:
     return totals
 
 
+def flip_patterns(seed: int, n: int, flips: int) -> Iterator[NDArray[np.int8]]:
+    """Random patterns of a test, in blocks: 1 where a difference is kept, 0 where it is flipped.
+
+    Args:
+        seed: seed of the test.
+        n: number of differences, which stand in ascending order of absolute value.
+        flips: number of patterns in all blocks.
+
+    Yields:
+        ``[block, n]`` patterns; a test with fewer flips sees the first of them.
+    """
+    generator = np.random.default_rng([seed, STREAM])
+    for start in range(0, flips, BLOCK):
+        shape = (min(BLOCK, flips - start), n)
+        yield generator.integers(0, 2, size=shape, dtype=np.int8)
+
+
+def slack(n: int) -> int:
+    """By how many units a flipped total may miss the observed one and still be a hit."""
+    return int(n * TOLERANCE * UNITS_PER_ONE)
+
+
 def _random_hits(sizes: Units, threshold: int, seed: int, flips: int) -> int:
     """Number of random patterns whose absolute total reaches the threshold."""
-    generator = np.random.default_rng([seed, STREAM])
     everything = int(sizes.sum())
-    hits = 0
-    for start in range(0, flips, BLOCK):
-        shape = (min(BLOCK, flips - start), len(sizes))
-        kept = generator.integers(0, 2, size=shape, dtype=np.int8)
-        hits += int((np.abs(2 * (kept @ sizes) - everything) >= threshold).sum())
-    return hits
+    return sum(
+        int((np.abs(2 * (kept @ sizes) - everything) >= threshold).sum())
+        for kept in flip_patterns(seed, len(sizes), flips)
+    )

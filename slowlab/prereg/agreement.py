@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowlab.analysis.families import AnalysisSpec, FamilySpec
+from slowlab.analysis.families import AnalysisSpec, ContrastSpec, FamilySpec
 from slowlab.analysis.study_families import declared_tests
 from slowlab.analysis.study_inputs import StudyDescription
 from slowlab.plan.study import StudyConfig
@@ -59,7 +59,9 @@ def too_few_sites(declaration: Declaration) -> list[str]:
     return found + [f"{DECLARATION}: power.sd_eur_m2 lacks {name}" for name in unknown]
 
 
-def confirmatory_spec(declaration: Declaration, study: StudyDescription) -> AnalysisSpec:
+def confirmatory_spec(
+    declaration: Declaration, study: StudyDescription, *, secondary_required: bool = True
+) -> AnalysisSpec:
     """The statistics of a study under its declaration.
 
     The declared tests make the families. Tests of methods or readers that somebody added make a
@@ -69,13 +71,16 @@ def confirmatory_spec(declaration: Declaration, study: StudyDescription) -> Anal
     Args:
         declaration: ``preregistration/study.yaml``.
         study: the study as its analysis sees it.
+        secondary_required: whether tests of all families must exist. A rehearsal on another study
+            needs the first one only: the other tests keep their places without data.
 
     Raises:
         LockError: a declared test does not exist in this study.
     """
     known = {test.contrast.name: test.contrast for test in declared_tests(study)}
     declared = [name for family in declaration.families for name in family.tests]
-    absent = [name for name in declared if name not in known]
+    required = declared if secondary_required else declaration.families[0].tests
+    absent = [name for name in required if name not in known]
     if absent:
         raise LockError(
             f"{DECLARATION}: the study has no test {absent[0]}; it has {', '.join(known)}"
@@ -86,7 +91,7 @@ def confirmatory_spec(declaration: Declaration, study: StudyDescription) -> Anal
             adjustment=family.adjustment,
             size_rule=family.size_rule,
             seed_offset=family.seed_offset,
-            tests=tuple(known[name] for name in family.tests),
+            tests=tuple(known.get(name) or ContrastSpec(name=name) for name in family.tests),
         )
         for family in declaration.families
     ]

@@ -107,9 +107,19 @@ class Power(ConfigModel):
 class Gates(ConfigModel):
     """What must hold before a result is shown as confirmatory."""
 
-    rehearsals: int = Field(ge=100, description="Analyses of scores with scrambled labels.")
+    rehearsals: int = Field(
+        ge=100, description="Analyses of scores without effects, and of scores with planted ones."
+    )
+    rehearsal_flips: int = Field(
+        ge=100, description="Sign patterns of a test where each rehearsal needs its own sums."
+    )
     largest_familywise_error: float = Field(
         gt=0, lt=1, description="Largest share of them with a finding in the first family."
+    )
+    largest_power_shortfall: float = Field(
+        gt=0,
+        lt=1,
+        description="Largest stated power less the upper bound of the share of effects found.",
     )
     largest_r_hat: float = Field(gt=1, description="Largest R-hat of the Bayesian model.")
     smallest_ess: int = Field(ge=100, description="Smallest effective sample size, bulk and tail.")

@@ -27,6 +27,7 @@ from slowlab.readers._registry import reader_class
 
 CAMPAIGNS, SCORES, READINGS, READING_SCORES = "campaigns", "scores", "readings", "reading_scores"
 PACKETS_JOB, NUMBERS, SHOWN, REPORT = "packets", "numbers", "shown", "report"
+REHEARSAL = "rehearsal"
 
 _TOOL_ARTIFACTS = ("predictor",)
 _EVERYTHING = (
@@ -213,6 +214,15 @@ def _analysis(root: Path, config: StudyConfig, scores: tuple[str, ...]) -> Itera
     written = ["slowlab.report.files", "slowlab.agents.page"]
     own = {*_rule("analysis", "write_report"), *_report_texts(root), _TRANSCRIPT_PAGES}
     yield _job(root, REPORT, written, own, after=(NUMBERS,))
+    yield _rehearsal(root)
+
+
+def _rehearsal(root: Path) -> Job:
+    own = {
+        file for verb in ("run", "show", "check") for file in _rule(REHEARSAL, f"{verb}_rehearsal")
+    }
+    modules = ["slowlab.report.rehearsal", "slowlab.plots.rehearsal_plot"]
+    return _job(root, REHEARSAL, modules, {*own, DECLARATION}, after=(NUMBERS,))
 
 
 def _imported(script: Path) -> list[str]:

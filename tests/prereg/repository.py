@@ -72,7 +72,9 @@ power:
   sd_eur_m2: {e1.random_search: 0.1, e1.repeat_best: 0.1, e2.prior_bo: 0.1}
 gates:
   rehearsals: 1000
+  rehearsal_flips: 1000
   largest_familywise_error: 0.06
+  largest_power_shortfall: 0.02
   largest_r_hat: 1.01
   smallest_ess: 400
   most_divergences: 0
