@@ -89,7 +89,7 @@ def test_defaults_are_the_declared_ones(contract):
         ({"evaluation.plantings.1.compartments": [2, 2]}, "every compartment exactly once"),
         ({"evaluation.plantings.1.day": 200}, "within 365 days"),
         ({"evaluation.fixed_reference": "nobody"}, "one of grower_standard"),
-        ({"policy.day_temperature_c.max": 21.5}, "candidates.policy_a: day_temperature_c is too high"),
+        ({"policy.day_temperature_c.max": 21.5}, "policy_a: day_temperature_c is too high"),
         ({"facility.geometry.screen_height_m": 5.0}, "not be above eave"),
         ({"collapse.rule": "ignore"}, "one of floor, stop"),
         ({"facility.side_walls.form": "other"}, "neighbour_minus_indoor"),
