@@ -51,6 +51,8 @@ def test_all_profiles_are_sound_and_differ_from_the_published_one_as_they_say():
         "full_transcript",
         "function_calls",
         "json_schema",
+        "probed",
+        "told_reference",
     }
     published = load_profile("digest_notes").model_dump(mode="json")
     differing = {
@@ -58,6 +60,8 @@ def test_all_profiles_are_sound_and_differ_from_the_published_one_as_they_say():
         "full_transcript": {"memory"},
         "function_calls": {"reply_format"},
         "json_schema": {"reply_format"},
+        "probed": {"probe_days"},
+        "told_reference": {"told_reference"},
     }
     for name in names:
         used = load_profile(name).model_dump(mode="json")
