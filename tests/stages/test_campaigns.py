@@ -4,13 +4,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from slowlab.campaign.journal_format import RecordKind
 from slowlab.campaign.pool import Ending, PoolResult
 from slowlab.campaign.session import Failure, FailureKind
 from slowlab.campaign.settlement import CampaignStatus
 from slowlab.methods._base import StaticMethod
 from slowlab.plan.study import MethodEntry, Setting
 from slowlab.stages import campaigns
-from slowlab.stages.campaigns import CampaignJob, MethodFailedError, run_campaigns
+from slowlab.stages.campaigns import (
+    CampaignJob,
+    MethodFailedError,
+    fresh_journal,
+    run_campaigns,
+)
 from slowlab.stages.materials import Materials
 from slowlab.world.task import Feedback, task_description
 
@@ -108,6 +114,14 @@ def test_a_failure_of_the_machinery_is_tried_again_and_then_missing(materials, p
     assert missing.campaign is CampaignStatus.INFRASTRUCTURE_FAILURE
     assert missing.policy is None
     assert missing.failure == "stepping"
+
+
+def test_a_campaign_that_is_tried_again_has_a_journal_without_records(tmp_path):
+    path = tmp_path / "journals" / "site-000.jsonl"
+    for _ in range(2):
+        with fresh_journal(path) as journal:
+            assert journal.count == 0
+            journal.put(RecordKind.HEADER, {"try": 1})
 
 
 def test_an_exception_of_a_method_stops_the_job_and_names_the_campaign(materials, pool, tmp_path):
