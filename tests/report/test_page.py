@@ -87,6 +87,16 @@ def test_same_bytes_on_every_run(numbers, figures) -> None:
     assert render_report(numbers, figures, tables(numbers)) == first
 
 
+def test_transcripts_are_linked_as_far_as_there_are_pages(numbers, figures) -> None:
+    """A numerical example has no transcript, though other campaigns of the study may have one."""
+    words = "The whole transcript of this campaign"
+    both = {"example": "pages/example.html", "all": "pages/index.html"}
+    for given in ({}, {"all": both["all"]}, both):
+        text = render_report(numbers, figures, tables(numbers), {}, given)
+        assert (words in text) == ("example" in given)
+        assert ("pages/index.html" in text) == ("all" in given)
+
+
 def test_what_is_missing_is_said() -> None:
     numbers = build_numbers(without(synthetic_inputs(sites=2, readers=()), "random_search"))
     text = render_report(numbers, {}, {})
