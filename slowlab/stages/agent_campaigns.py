@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slowlab.agents.connection import Connection
+from slowlab.agents.connection import Connection, durability_of
 from slowlab.agents.course import course
 from slowlab.agents.dialogue import Dialogue
 from slowlab.agents.firewall import FirewallError
@@ -227,7 +227,8 @@ class AgentStage:
         mode, site = branch
         path = self.folders.transcript(branch)
         if mode != INITIAL:
-            fork(self.folders.transcript((INITIAL, site)), path)
+            begun = self.folders.transcript((INITIAL, site))
+            fork(begun, path, durability=durability_of(self.connection.model))
         hidden = hidden_values(self.materials.sites([site])[0])
         return self.connection.dialogue(path, self._header(site, session), hidden)
 

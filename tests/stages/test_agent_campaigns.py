@@ -17,10 +17,12 @@ from slowlab.campaign.journal_format import RecordKind
 from slowlab.campaign.settlement import CampaignStatus
 from slowlab.plan.entries import MethodEntry
 from slowlab.plan.study import INITIAL, Setting
+from slowlab.readers.recorded import journal_history
 from slowlab.stages import agent_campaigns
 from slowlab.stages.agent_campaigns import AgentFolders, AgentStage, SpendingCapError
 from slowlab.stages.campaigns import CampaignJob, recommendation
 from slowlab.stages.materials import Materials
+from slowlab.world.task import Feedback, site_task
 from tests.simulations import short_contract
 
 FEEDBACK = ("full", "endpoint")
@@ -113,6 +115,19 @@ def test_journals_of_branches_agree_until_the_condition_is_told(played):
         assert RecordKind.REQUEST in kinds[:told]
         prefixes.append(found[:told])
     assert prefixes[0] == prefixes[1]
+
+
+@pytest.mark.parametrize("mode", FEEDBACK)
+def test_transcript_and_journal_tell_the_same_campaign(played, materials, mode):
+    """Figures are drawn from tables of the journal, step tables from the transcript."""
+    _, folder = played
+    site = materials.sites([0])[0]
+    task = site_task(materials.contract, materials.sensors, site, Feedback(mode))
+    journal = journal_history(folder / "journals" / mode / "site-000.jsonl", task)
+    kept = [(item.action, item.reply) for item in journal.exchanges]
+    told = [r.payload for r in records(folder, mode) if r.kind is TranscriptKind.EXCHANGE]
+    assert [(item["action"], item["reply"]) for item in told] == kept
+    assert len(kept) > 10
 
 
 def test_a_second_run_asks_nothing_and_writes_the_same_bytes(played, materials):
