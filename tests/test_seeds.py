@@ -24,7 +24,9 @@ def all_keys(study):
     ]
 
 
-@pytest.mark.parametrize("file", ["config/config.yaml", "config/paper.yaml"])
+@pytest.mark.parametrize(
+    "file", ["config/config.yaml", "config/paper.yaml", "config/confirmatory.yaml"]
+)
 def test_no_seed_repeats_across_a_study(file):
     keys = all_keys(load_study(file))
     assert len(keys) > 100
