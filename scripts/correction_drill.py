@@ -117,7 +117,7 @@ class Drill:
         """All steps in order.
 
         Raises:
-            DrillError: a command ended otherwise than it must, or results are not what they must be.
+            DrillError: a command ended otherwise than it must, or a result is not what it must be.
         """
         self._copy()
         self._plant()
@@ -211,20 +211,31 @@ class Drill:
         _git(self.root, *_IDENTITY, "commit", "--quiet", "--message", message)
 
     def _slowlab(self, name: str, arguments: str) -> None:
-        self._call(name, f"slowlab {arguments}", ["-m", "slowlab", *arguments.split()])
+        self.call(name, f"slowlab {arguments}", ["-m", "slowlab", *arguments.split()])
 
     def _pytest(self, name: str, code: int = 0) -> None:
         given = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "--tb=no", TEST]
-        self._call(name, f"pytest {TEST}", given, code=code)
+        self.call(name, f"pytest {TEST}", given, code=code)
 
     def _snakemake(self, name: str, number: int, code: int = 0) -> None:
         """Run the study to its report; the proof of the simulator is left to the real one."""
         target = f"{self.results(number).relative_to(self.root)}/report.html"
         options = ["--cores", str(self.cores), "--configfile", STUDY]
         shown = f"snakemake --cores {self.cores} --configfile {STUDY} {target}"
-        self._call(name, shown, ["-m", "snakemake", *options, "--", target], code=code)
+        self.call(name, shown, ["-m", "snakemake", *options, "--", target], code=code)
 
-    def _call(self, name: str, shown: str, arguments: list[str], code: int = 0) -> None:
+    def call(self, name: str, shown: str, arguments: list[str], code: int = 0) -> None:
+        """Run Python in the copy.
+
+        Args:
+            name: of the step, for :attr:`commands`.
+            shown: how a person types the command.
+            arguments: of Python.
+            code: how it must end.
+
+        Raises:
+            DrillError: it ended otherwise.
+        """
         folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
         environment = {
             **os.environ,

@@ -16,15 +16,15 @@ _HEAD = f"""# Correction drill
 
 <!-- Written by scripts/correction_drill.py; do not edit. -->
 
-**This is a drill.** The fault was planted, the four sites belong to a partition made for it, whose seed
-is public, and no number here says anything about a method. What is real is everything else: the
-commands, what they print, the locks, the jobs and the comparison. It is made again with
+**This is a drill.** The fault was planted, the four sites belong to a partition made for it, whose
+seed is public, and no number here says anything about a method. What is real is everything else:
+the commands, what they print, the locks, the jobs and the comparison. It is made again with
 
     uv run scripts/correction_drill.py
 
 in a copy of the repository; files of the drill lie in [{GIVEN}](../{GIVEN}). The rules that it
-follows are section 8 of the [protocol](../preregistration/protocol.md); the commands are explained in
-[preregistration](preregistration.md).
+follows are section 8 of the [protocol](../preregistration/protocol.md); the commands are explained
+in [preregistration](preregistration.md).
 
 """
 _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -34,9 +34,9 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("## 2. Run\n\nThe whole study, from campaigns to report.", ("run", "verify")),
     (
-        f"## 3. A fault is found\n\nA test is added, `{TEST}`: a kernel artifact that lists the same "
-        "numbers in another order must lead to the same campaign. It fails on the locked code, and "
-        f"passes once `{METHOD}` takes them by name. From this moment on no job of the study runs.",
+        f"## 3. A fault is found\n\nA test is added, `{TEST}`: a kernel artifact that lists the "
+        "same numbers in another order must lead to the same campaign. It fails on the locked code "
+        f"and passes once `{METHOD}` takes them by name. From this moment on no job of the study runs.",
         ("test fails", "test passes", "refused"),
     ),
     ("## 4. Amend\n\nThe reason is written before anything is run again.", ("dry run", "amend")),
@@ -95,8 +95,8 @@ def _counts(drill: Drill) -> str:
     rows.append(
         f"\nOf {len(kept) + len(again)} results in the new folder, {len(kept)} were carried over: "
         "their receipts name the first lock as the one under which they were made, and they equal "
-        f"the old files byte by byte. {len(again)} were made under the amended lock. Among campaigns, "
-        f"scores, packets and readings these are the ones of `{AFFECTED}` alone:\n"
+        f"the old files byte by byte. {len(again)} were made under the amended lock. Among "
+        f"campaigns, scores, packets and readings these are the ones of `{AFFECTED}` alone:\n"
     )
     rows.append("| results of | carried over | made again |\n|---|---|---|")
     by_owner = [Counter(map(_owner, names)) for names in (kept, again)]

@@ -9,6 +9,7 @@ from tests.methods.contract_world import ARTIFACTS, Play
 
 
 def test_the_order_of_length_scales_does_not_matter(tmp_path):
+    """Numbers belong to names, not to places."""
     turned = ArtifactFolder(tmp_path / "turned", ARTIFACTS.contract)
     shutil.copytree(ARTIFACTS.folder, turned.folder)
     path = turned.path("kernel")
