@@ -36,7 +36,8 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         f"## 3. A fault is found\n\nA test is added, `{TEST}`: a kernel artifact that lists the "
         "same numbers in another order must lead to the same campaign. It fails on the locked code "
-        f"and passes once `{METHOD}` takes them by name. From this moment on no job of the study runs.",
+        f"and passes once `{METHOD}` takes them by name. From this moment on no job of the study "
+        "runs.",
         ("test fails", "test passes", "refused"),
     ),
     ("## 4. Amend\n\nThe reason is written before anything is run again.", ("dry run", "amend")),
