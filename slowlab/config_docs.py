@@ -47,7 +47,7 @@ class ConfigKind:
 
 
 KINDS = (
-    ConfigKind("study", "config.yaml`, `paper.yaml", StudyConfig),
+    ConfigKind("study", "config.yaml`, `paper.yaml`, `confirmatory.yaml", StudyConfig),
     ConfigKind("development", "development.yaml", DevelopmentConfig),
     ConfigKind("models", "models.yaml", ModelsFile),
     ConfigKind("harness", "harness/*.yaml", HarnessProfile),

@@ -24,9 +24,9 @@ def all_keys(study):
     ]
 
 
-@pytest.mark.parametrize("file", ["config/config.yaml", "config/paper.yaml"])
-def test_no_seed_repeats_across_a_study(file):
-    keys = all_keys(load_study(file))
+@pytest.mark.parametrize("name", ["config", "paper", "confirmatory"])
+def test_no_seed_repeats_across_a_study(name):
+    keys = all_keys(load_study(f"config/{name}.yaml"))
     assert len(keys) > 100
     assert len({key.seed() for key in keys}) == len(keys)
 

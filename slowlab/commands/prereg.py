@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,7 +39,7 @@ def lock(root: Root = _HERE) -> None:
     """
     from slowlab.prereg.lock import make_lock
 
-    with _report():
+    with report_user_errors():
         made = make_lock(root)
     typer.echo(f"Locked {_describe(made)}")
     typer.echo("Commit preregistration/, and have the id dated elsewhere: slowlab prereg export")
@@ -65,7 +63,7 @@ def verify(
     from slowlab.prereg.checks import current_lock
     from slowlab.prereg.verify import verify_lock, verify_results
 
-    with _report():
+    with report_user_errors():
         current_lock(root, study, expected)
         found = verify_lock(root)
         count, faults = verify_results(root, found.lock) if results else (0, [])
@@ -86,7 +84,7 @@ def status(root: Root = _HERE) -> None:
     """Say what is locked, what has been amended, and what stands in the way of a lock."""
     from slowlab.prereg.scope import LOCK
 
-    with _report():
+    with report_user_errors():
         if (root / LOCK).exists():
             _show_lock(root)
         else:
@@ -113,7 +111,7 @@ def amend(
     if template:
         typer.echo(TEMPLATE.read_text(encoding="utf-8"), nl=False)
         return
-    with _report():
+    with report_user_errors():
         if dry_run:
             _show_changes(root)
             return
@@ -134,7 +132,7 @@ def carry_over_command(root: Root = _HERE) -> None:
     from slowlab.prereg.amendments import last_amendment
     from slowlab.prereg.carry_over import carry_over
 
-    with _report():
+    with report_user_errors():
         last = last_amendment(root)
         found = carry_over(root, last.before, last.lock, last.impact)
     typer.echo(f"{found.folder}: kept {len(found.kept)} results, {len(found.left)} are made again")
@@ -160,7 +158,7 @@ def compare(
     from slowlab.prereg.compare import write_correction_table
     from slowlab.prereg.traces import RESULTS
 
-    with _report():
+    with report_user_errors():
         chain = read_chain(root)
         first, last = (
             given or root / RESULTS / manifest.results_name / "numbers.json"
@@ -190,7 +188,7 @@ def commit_seed_command(
     from slowlab.prereg.seeds import commit_seed
     from slowlab.world.partitions import opening_path
 
-    with _report():
+    with report_user_errors():
         made = commit_seed(root, partition, partitions=partitions)
     typer.echo(f"Commitment of {partition}: {made.digest}")
     typer.echo(f"Keep {opening_path(partition)} and show it to nobody before the study is finished")
@@ -203,7 +201,7 @@ def reveal_seed_command(
     """Publish the opening of a seed: its sites are known to everybody from then on."""
     from slowlab.prereg.seeds import reveal_seed
 
-    with _report():
+    with report_user_errors():
         typer.echo(f"Published {reveal_seed(root, partition, opening)}")
 
 
@@ -214,7 +212,7 @@ def verify_seed_command(
     """Check that an opening fits the published commitment, without showing the seed."""
     from slowlab.prereg.seeds import verify_seed
 
-    with _report():
+    with report_user_errors():
         typer.echo(f"{verify_seed(root, partition, opening)}: fits the commitment of {partition}")
 
 
@@ -225,20 +223,8 @@ def export(
     """Write protocol, locks, amendments and commitments as one archive for a registry."""
     from slowlab.prereg.export import export_archive
 
-    with _report():
-        typer.echo(f"Wrote {export_archive(root, out)}")
-
-
-@contextmanager
-def _report() -> Iterator[None]:
-    """As for every command; a lock that does not fit is a fault of the input too."""
-    from slowlab.prereg.errors import LockError
-
     with report_user_errors():
-        try:
-            yield
-        except LockError as error:
-            raise InputError(str(error)) from None
+        typer.echo(f"Wrote {export_archive(root, out)}")
 
 
 def _describe(manifest: Manifest) -> str:
@@ -272,7 +258,10 @@ def _show_open_points(root: Path) -> None:
     typer.echo(f"Study {declaration.study}: not locked")
     for test, count in declaration.sites_needed().items():
         typer.echo(f"  {test}: {count} sites for the power asked for")
-    _list("open", [*open_points(root, declaration, config), *traces_of_scores(root, config)])
+    found = [*open_points(root, declaration, config), *traces_of_scores(root, config)]
+    _list("open", found)
+    if not found:
+        typer.echo("Nothing stands in the way: slowlab prereg lock")
 
 
 def _show_changes(root: Path) -> None:

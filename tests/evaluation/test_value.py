@@ -136,10 +136,11 @@ def test_a_ratio_of_means_and_its_error():
         (["value", "--contract", "nowhere"], "distribution"),
         (["value", "--contract", "v8", "--partition", "nowhere"], "no partition"),
         (["value", "--contract", "v8", "--sites", "49"], "has sites 0 to 47"),
-        (["oracle", "--partition", "test", "--sites", "1"], "not drawn yet"),
+        (["oracle", "--partition", "test", "--sites", "1"], "'test'"),
     ],
 )
-def test_bad_input_ends_a_command_with_a_message(arguments, message):
+def test_bad_input_ends_a_command_with_a_message(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLOWLAB_PRIVATE_DIR", str(tmp_path))  # no opening of a seed is at hand
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
     assert message in result.output

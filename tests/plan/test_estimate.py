@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from slowlab.plan.estimate import LANES, Calendar, campaign_job, estimates, with_timings
-from slowlab.plan.items import CampaignItem, Shard, campaign_items
+from slowlab.plan.items import CampaignItem, Shard, agents, campaign_items, shards
 from slowlab.plan.study import load_study
 
 CALENDAR = Calendar()
@@ -18,10 +18,13 @@ def paper():
 
 def test_every_job_of_the_study_is_counted(paper):
     found = estimates(paper, CALENDAR)
-    assert len(found["run_campaigns"]) == len(campaign_items(paper))
-    assert len(found["score_method"]) == len(paper.methods)
-    campaigns = sum(job.campaigns for job in found["run_campaigns"])
-    assert sum(job.lane_days for job in found["run_campaigns"]) == campaigns * 4 * 365
+    programs = [entry.name for entry in paper.methods if entry.name not in agents(paper)]
+    assert len(found["run_campaigns"]) == len(campaign_items(paper, programs))
+    assert len(found["run_agents"]) == len(agents(paper)) * paper.repeats * len(shards(paper))
+    assert len(found["score_method"]) == len(paper.methods) * len(shards(paper))
+    for rule in ("run_campaigns", "run_agents"):
+        campaigns = sum(job.campaigns for job in found[rule])
+        assert sum(job.lane_days for job in found[rule]) == campaigns * 4 * 365
 
 
 def test_a_batch_that_is_not_full_costs_as_much():

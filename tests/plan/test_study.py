@@ -110,6 +110,14 @@ def test_the_studies_that_come_along_are_sound(name):
     assert len(campaign_items(study)) > 10
 
 
+def test_the_confirmatory_study_is_its_rehearsal_on_test_sites():
+    paper, study = (load_study(f"config/{name}.yaml") for name in ("paper", "confirmatory"))
+    own = {"study", "purpose", "partition", "sites", "sites_per_shard"}
+    assert study.model_dump(exclude=own) == paper.model_dump(exclude=own)
+    assert (study.purpose, study.partition, study.sites) == ("confirmatory", "test", 80)
+    assert all(entry.stand_in for entry in (*study.methods, *study.readers) if entry.model)
+
+
 def test_the_paper_study_has_the_paper_size():
     study = load_study("config/paper.yaml")
     assert (study.sites, study.repeats, study.feedback) == (48, 2, ("full", "endpoint"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,6 +146,13 @@ class Repository:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
+    def uncommit_seeds(self) -> None:
+        """Partitions as before any seed was drawn, whatever the repository has published."""
+        path = self.path("config/partitions/v1.yaml")
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"commitment: [0-9a-f]{64}", "commitment: null", text)
+        path.write_text(text, encoding="utf-8", newline="")
+
     @property
     def config(self) -> StudyConfig:
         return load_study(self.path("config/drill.yaml"))
@@ -161,6 +169,7 @@ def make_repository(root: Path, *, whole: bool = False) -> Repository:
     for name in (*FOLDERS, *sources):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     made = Repository(root)
+    made.uncommit_seeds()
     for name in FILES:
         made.write(name, (ROOT / name).read_bytes())
     made.write("config/drill.yaml", STUDY)

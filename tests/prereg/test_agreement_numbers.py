@@ -2,9 +2,16 @@
 
 from dataclasses import replace
 
-from slowlab.analysis.study_families import analysis_spec
+from slowlab.analysis.study_families import analysis_spec, declared_tests
 from slowlab.analysis.study_numbers import build_numbers
+from slowlab.plan.study import load_study
+from slowlab.prereg.agreement import disagreements
+from slowlab.prereg.declaration import load_declaration
+from slowlab.report.study import describe_study
+from slowlab.world.contract import load_contract
+from slowlab.world.site_distribution import load_sites
 from tests.analysis.synthetic_study import synthetic_inputs
+from tests.prereg.repository import ROOT
 
 
 def test_declared_families_take_the_place_of_the_studys_own():
@@ -21,3 +28,15 @@ def test_declared_families_take_the_place_of_the_studys_own():
     raw, adjusted = (after["tests"][name][key] for key in ("p", "p_adjusted"))
     assert adjusted == raw, "alone in its family"
     assert before["tests"][name]["p"] == raw
+
+
+def test_the_repositorys_study_agrees_with_its_declaration():
+    declaration = load_declaration(ROOT)
+    study = load_study(ROOT / declaration.config)
+    assert disagreements(declaration, study) == []
+    known = {
+        test.contrast.name
+        for test in declared_tests(describe_study(study, load_contract(), load_sites()))
+    }
+    declared = {name for family in declaration.families for name in family.tests}
+    assert declared <= known

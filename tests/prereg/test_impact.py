@@ -28,7 +28,7 @@ def config():
     entries.append(MethodEntry(name="own", command=("python", "examples/agent.py")))
     readers = [paper.reader(name) for name in ("best_observed", "gp")]
     changes = {"methods": tuple(entries), "readers": tuple(readers), "sites": 10, "reader_sites": 4}
-    return paper.model_copy(update=changes)
+    return paper.model_copy(update={**changes, "reader_sources": None})
 
 
 @pytest.fixture(scope="module")

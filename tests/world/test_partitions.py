@@ -91,9 +91,44 @@ def test_unsound_partitions_are_refused(partitions, changes, words):
         override(partitions, changes)
 
 
+@pytest.mark.parametrize("name", ["pilot", "test"])
+def test_the_seeds_of_pilot_and_test_are_at_hand_for_nobody_without_their_opening(
+    partitions, tmp_path, name
+):
+    """Whether they are committed already or not."""
+    assert partitions.partition(name).master_seed is None
+    with pytest.raises((PartitionError, CommitmentError), match=f"'{name}'"):
+        master_seed(partitions, name, tmp_path)
+
+
+def test_the_number_of_sites_changes_no_site(partitions, sites, golden):
+    fewer = override(
+        partitions, {f"partitions.{name}.sites": 8 for name in ("development", "test", "pilot")}
+    )
+    for name in ("development", "rehearsal"):
+        one, other = (
+            draw_partition_site(known, name, 7, sites, source="synthetic", compartments=4)
+            for known in (partitions, fewer)
+        )
+        assert one == other
+    drawn = golden["development_sites_v1"]
+    for index in ("0", "1"):
+        site = draw_partition_site(
+            fewer, "development", int(index), sites, source="cabauw", compartments=4
+        )
+        assert site.draws == drawn[index]["draws"]
+
+
+def test_the_test_partition_has_sites_to_spare(partitions):
+    assert partitions.partition("test").sites >= 80
+    assert partitions.partition("rehearsal").sites == 48
+    assert partitions.partition("development").sites == 1000
+
+
 def test_sealed_seeds_need_their_opening(tmp_path, partitions, sites):
+    undrawn = override(partitions, {"partitions.test.commitment": None})
     with pytest.raises(PartitionError, match="not drawn yet"):
-        master_seed(partitions, "test", tmp_path)
+        master_seed(undrawn, "test", tmp_path)
     commitment = seal_partition("test", tmp_path)
     sealed = override(partitions, {"partitions.test.commitment": commitment.digest})
     assert 0 <= master_seed(sealed, "test", tmp_path) < 2**63
