@@ -9,6 +9,12 @@ from slowlab.analysis.cell_text import money, two_decimals
 from slowlab.analysis.table_parts import FEEDBACK_WORDS, Numbers, Row, labels, places_of
 
 
+NO_GENERATIONS = (
+    "no language model of this study names one that came before it (predecessor in "
+    "config/models.yaml)"
+)
+
+
 def attempt_rows(numbers: Numbers) -> list[Row]:
     """Best, worst and self-selected score of every number of attempts."""
     found = numbers["autolab"]["attempts"]["methods"]
@@ -82,7 +88,9 @@ def frontier_rows(numbers: Numbers) -> list[Row]:
 
 def generation_rows(numbers: Numbers) -> list[Row]:
     """Models less their predecessors; without a difference where that one was not run."""
-    names = labels(numbers)
+    names, found = labels(numbers), numbers["autolab"]["generations"]
+    if not found:
+        return [{"result": NO_GENERATIONS}]
     return [
         {
             "method": names[row["method"]],
@@ -96,7 +104,7 @@ def generation_rows(numbers: Numbers) -> list[Row]:
             "difference": two_decimals(row["mean"]),
             "se": two_decimals(row["se"]),
         }
-        for row in numbers["autolab"]["generations"]
+        for row in found
     ]
 
 

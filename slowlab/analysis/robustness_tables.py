@@ -66,6 +66,7 @@ def repeat_rule_rows(numbers: Numbers) -> list[Row]:
                 "result": NOTHING,
                 "compared": f"{section['compared']} tests",
                 "rule": f"{section['rule']} and {section['sensitivity_rule']}",
+                "because": "every site has the same value under both rules",
             }
         ]
     rows = []
