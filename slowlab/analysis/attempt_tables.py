@@ -8,7 +8,6 @@ from typing import Any
 from slowlab.analysis.cell_text import money, two_decimals
 from slowlab.analysis.table_parts import FEEDBACK_WORDS, Numbers, Row, labels, places_of
 
-
 NO_GENERATIONS = (
     "no language model of this study names one that came before it (predecessor in "
     "config/models.yaml)"
