@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slowlab.analysis.cell_text import count_text, money, two_decimals
-
-type Numbers = Mapping[str, Any]
-type Row = dict[str, str]
-type Place = tuple[str, str, str, str]
-"""Method and condition, by name and as they are shown."""
+from slowlab.analysis.table_parts import Numbers, Place, Row
 
 UNLOCKED = "none: exploratory"
 """What stands in the place of a lock where nothing was locked."""

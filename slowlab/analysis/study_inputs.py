@@ -231,6 +231,8 @@ class AnalysisInputs:
             the study's own count.
         oracle: score of the best policy known on each site and its error, as in
             ``slowlab.analysis.anchoring``; None where it was not sought.
+        site_facts: public prices and weather years of each site, as in
+            ``slowlab.stages.site_table``; None where they are not known.
     """
 
     study: StudyDescription
@@ -248,6 +250,7 @@ class AnalysisInputs:
     steps: pd.DataFrame | None = None
     declared: AnalysisSpec | None = None
     oracle: pd.DataFrame | None = None
+    site_facts: pd.DataFrame | None = None
 
     @property
     def design(self) -> ScoreDesign:

@@ -16,10 +16,13 @@ import pandas as pd
 from slowlab.analysis.agents import agent_numbers
 from slowlab.analysis.autolab import autolab_numbers
 from slowlab.analysis.diagnostics import diagnostics
+from slowlab.analysis.dry_matter import dry_matter_numbers
 from slowlab.analysis.environment_table import environment_rows
 from slowlab.analysis.example_steps import example_steps
+from slowlab.analysis.mixed_model import mixed_model_numbers
 from slowlab.analysis.numbers_file import FORMAT
-from slowlab.analysis.paired import Cell
+from slowlab.analysis.paired import Cell, Differences
+from slowlab.analysis.repeat_rule import completeness, repeat_rule_numbers
 from slowlab.analysis.results import ContrastResult, family_results
 from slowlab.analysis.samples import round_result
 from slowlab.analysis.scores import CellKey, cells_from_scores
@@ -52,13 +55,18 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
     """
     cells = cells_from_scores(inputs.own_scores, inputs.design)
     swaps = swap_gains(inputs, cells)
+    given = _given(inputs, swaps)
+    tests = _tests(inputs, cells, given)
     return {
         "format": FORMAT,
         "study": _study(inputs),
         "methods": _methods(inputs.study, cells),
         "means": mean_scores(inputs, cells),
         "families": _families(inputs),
-        "tests": _tests(inputs, cells, swaps),
+        "tests": tests,
+        "mixed_model": mixed_model_numbers(inputs, tests),
+        "dry_matter": dry_matter_numbers(inputs, tests),
+        "sensitivity_repeats": repeat_rule_numbers(inputs, cells, given, tests),
         "scores_by_year": scores_by_year(inputs),
         "resources": resources(inputs),
         "common_gain": common_shares(inputs, cells),
@@ -146,14 +154,18 @@ def _families(inputs: AnalysisInputs) -> list[dict[str, Any]]:
     return found
 
 
+def _given(inputs: AnalysisInputs, swaps: Mapping[Any, Any]) -> dict[str, Differences]:
+    """Site-level values of the tests that name no cells, those of readers."""
+    names = {test.contrast.name for test in declared_tests(inputs.study)}
+    pooled = pooled_gains(inputs, dict(swaps))
+    return {name: values for name, values in pooled.items() if name in names}
+
+
 def _tests(
-    inputs: AnalysisInputs, cells: Mapping[CellKey, Cell], swaps: Mapping[Any, Any]
+    inputs: AnalysisInputs, cells: Mapping[CellKey, Cell], given: Mapping[str, Differences]
 ) -> dict[str, Any]:
     """All declared tests by name: statistics, site-level differences, published test beside it."""
-    pooled = pooled_gains(inputs, dict(swaps))
     declared = declared_tests(inputs.study)
-    names = {test.contrast.name for test in declared}
-    given = {name: values for name, values in pooled.items() if name in names}
     table, results = family_results(spec_of(inputs), cells, given)
     rows = {str(row["test"]): row for row in table.to_dict("records")}
     return {
@@ -177,6 +189,7 @@ def _test(
         "plus": ["/".join(key) for key in plus],
         "minus": ["/".join(key) for key in minus],
         **{name: _plain(value) for name, value in row.items() if name not in ("test", "place")},
+        **completeness(inputs, row),
         "sites": list(found.sites),
         "differences": [round_result(value) for value in found.values],
         "by_year": contrast_years(inputs, plus, minus),

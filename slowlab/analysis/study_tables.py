@@ -13,8 +13,14 @@ from typing import Any
 import pandas as pd
 
 from slowlab.analysis.agent_tables import agent_cells, step_rows
+from slowlab.analysis.attempt_tables import (
+    attempt_rows,
+    dominance_rows,
+    frontier_rows,
+    generation_rows,
+    stability_rows,
+)
 from slowlab.analysis.autolab_tables import (
-    Place,
     anchored_rows,
     conduct_rows,
     failure_rows,
@@ -22,18 +28,22 @@ from slowlab.analysis.autolab_tables import (
 )
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
-
-type Numbers = Mapping[str, Any]
-type Row = dict[str, str]
-
-FEEDBACK_WORDS = {
-    "full": "full",
-    "endpoint": "endpoint",
-    "initial": "initial",
-    "none": "no campaign",
-    "delayed": "delayed",
-    "shuffled": "shuffled",
-}
+from slowlab.analysis.robustness_tables import (
+    confirmatory_text,
+    dry_matter_rows,
+    mixed_model_rows,
+    repeat_rule_rows,
+)
+from slowlab.analysis.table_parts import (
+    FEEDBACK_WORDS,
+    Numbers,
+    Row,
+    by_condition,
+    conditions,
+    labels,
+    places_of,
+    tests_in_order,
+)
 
 TITLES = {
     "table2": "Mean scores, EUR per m2 of floor and crop, by method and feedback",
@@ -51,6 +61,14 @@ TITLES = {
     "failures": "Failure classes of campaigns, with the evidence of the first of each",
     "leaderboard": "Leaderboard: mean score of all attempts, EUR/m2, and the best of k beside it",
     "conduct": "How campaigns used time and evidence, and how that goes with their gain",
+    "attempts": "What k attempts are worth: the best, worst and self-selected one, EUR/m2",
+    "stability": "How much repeats on a site differ, and where the spread of scores lies, EUR/m2",
+    "dominance": "Share of sites on which the row's method beats the column's; ties count half",
+    "frontier": "Cost of a campaign and mean score; which methods no other one beats in both",
+    "generations": "Language models less their predecessors under the same harness, EUR/m2",
+    "mixed_model": "Primary tests with a linear mixed model, beside the sign-flip test, EUR/m2",
+    "dry_matter": "Primary tests under other dry-matter fractions of the fruit, EUR/m2",
+    "sensitivity_repeats": "Tests that differ if sites with missing repeats are not left out",
 }
 """Title of each table, by name."""
 
@@ -66,7 +84,7 @@ def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
 
 def tables_of(numbers: Numbers) -> dict[str, str]:
     """Names and titles of a study's tables; without language models none about them."""
-    left_out = () if numbers["agents"] else ("agents",)
+    left_out = () if numbers["agents"] else ("agents", "generations")
     return {name: title for name, title in TITLES.items() if name not in left_out}
 
 
@@ -88,9 +106,17 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "diagnostics": _diagnostic_rows,
         "agents": _agent_rows,
         "campaigns": _campaign_rows,
-        "anchored": lambda known: anchored_rows(known, _places(known)),
-        "failures": lambda known: failure_rows(known, _places(known)),
-        "conduct": lambda known: conduct_rows(known, _places(known)),
+        "anchored": lambda known: anchored_rows(known, places_of(known)),
+        "failures": lambda known: failure_rows(known, places_of(known)),
+        "conduct": lambda known: conduct_rows(known, places_of(known)),
+        "attempts": attempt_rows,
+        "stability": stability_rows,
+        "dominance": dominance_rows,
+        "frontier": frontier_rows,
+        "generations": generation_rows,
+        "mixed_model": mixed_model_rows,
+        "dry_matter": dry_matter_rows,
+        "sensitivity_repeats": repeat_rule_rows,
         "leaderboard": lambda known: leaderboard_rows(known, labels(known), FEEDBACK_WORDS),
     }
     rows = makers[name](numbers)
@@ -111,9 +137,10 @@ def csv_text(frame: pd.DataFrame) -> str:
     return frame.to_csv(index=False, lineterminator="\n")
 
 
-def markdown_text(name: str, frame: pd.DataFrame) -> str:
-    """A table as Markdown with its title."""
-    return "\n".join([f"# {TITLES[name]}", "", *markdown_lines(frame), ""])
+def markdown_text(name: str, frame: pd.DataFrame, note: str = "") -> str:
+    """A table as Markdown with its title, and a note of :mod:`slowlab.analysis.table_notes`."""
+    said = ["", note] if note else []
+    return "\n".join([f"# {TITLES[name]}", "", *markdown_lines(frame), *said, ""])
 
 
 def markdown_lines(frame: pd.DataFrame) -> list[str]:
@@ -122,48 +149,8 @@ def markdown_lines(frame: pd.DataFrame) -> list[str]:
     return ["| " + " | ".join(markdown_cell(str(cell)) for cell in row) + " |" for row in rows]
 
 
-def labels(numbers: Numbers) -> dict[str, str]:
-    """Names of methods in figures and tables; that of a stand-in says what it is."""
-    return {item["name"]: item["label"] for item in numbers["methods"]}
-
-
 def _environment_rows(numbers: Numbers) -> list[Row]:
     return [{name: row[name] for name in COLUMNS} for row in numbers["environment"]]
-
-
-def tests_in_order(numbers: Numbers) -> dict[str, Mapping[str, Any]]:
-    """All tests by name, in the order in which they were declared.
-
-    A canonical file sorts its keys, so the order of keys in the numbers means nothing.
-    """
-    names = [name for family in numbers["families"] for name in family["tests"]]
-    return {name: numbers["tests"][name] for name in names}
-
-
-def conditions(numbers: Numbers) -> list[str]:
-    """All conditions of a study in the order of its tables."""
-    initial = ["initial"] if any(item["model"] for item in numbers["methods"]) else []
-    return [*numbers["study"]["feedback"], *initial, "none"]
-
-
-def by_condition(numbers: Numbers, section: str) -> list[tuple[str, str, Any]]:
-    """Method, condition and content of a section of the numbers, in the study's order."""
-    content, modes = numbers[section], conditions(numbers)
-    return [
-        (item["name"], mode, content[item["name"]][mode])
-        for item in numbers["methods"]
-        for mode in modes
-        if mode in content.get(item["name"], {})
-    ]
-
-
-def _places(numbers: Numbers) -> list[Place]:
-    """Methods and their conditions, by name and as they are shown."""
-    names = labels(numbers)
-    return [
-        (method, mode, names[method], FEEDBACK_WORDS[mode])
-        for method, mode, _ in by_condition(numbers, "means")
-    ]
 
 
 def _mean_rows(numbers: Numbers) -> list[Row]:
@@ -217,6 +204,7 @@ def _test_rows(numbers: Numbers) -> list[Row]:
             "minimum_detectable": two_decimals(test["minimum_detectable"]),
             "status": test["status"],
             "reason": test["reason"],
+            "confirmatory": confirmatory_text(test),
         }
         for name, test in tests_in_order(numbers).items()
     ]

@@ -11,7 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from slowlab.analysis.declared import NAME
+from slowlab.analysis.declared import NAME, SensitivitySpec
 from slowlab.analysis.multiplicity import Adjustment, SizeRule
 from slowlab.analysis.paired import RepeatRule
 from slowlab.analysis.power import sites_needed
@@ -159,6 +159,7 @@ class Declaration(ConfigModel):
     )
     power: Power = Field(description="Why there are as many sites.")
     gates: Gates = Field(description="What must hold before results are shown as confirmatory.")
+    sensitivity: SensitivitySpec = Field(description="Second analyses of the primary tests.")
     second_look: SecondLook = Field(description="The Bayesian analysis.")
 
     @model_validator(mode="after")

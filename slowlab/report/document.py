@@ -14,6 +14,7 @@ from slowlab.analysis.answer import QUESTION, answer
 from slowlab.analysis.numbers_file import read_numbers
 from slowlab.analysis.study_tables import TITLES as TABLE_TITLES
 from slowlab.analysis.study_tables import mark_text, markdown_lines, table
+from slowlab.analysis.table_notes import table_note
 from slowlab.io import atomic_path, atomic_write_text
 from slowlab.plan.run_log import WorkflowRun, seconds_by_rule, workflow_runs
 from slowlab.plots.study_figures import figures_of
@@ -29,6 +30,12 @@ TABLES = (
     "leaderboard",
     "anchored",
     "failures",
+    "stability",
+    "dominance",
+    "frontier",
+    "mixed_model",
+    "dry_matter",
+    "sensitivity_repeats",
 )
 OF_MODELS = ("table4", "agents")
 """Tables that are shown of a study with language models only."""
@@ -122,4 +129,7 @@ def _section(name: str, numbers: Mapping[str, Any]) -> str:
     """One table under its title, without columns in which nothing stands."""
     frame = table(name, numbers).drop(columns="mark", errors="ignore").astype("str")
     frame = frame.loc[:, (frame != "").any()]
-    return "\n".join([f"## {TABLE_TITLES[name]}", "", *markdown_lines(frame)])
+    note = table_note(name, numbers)
+    return "\n".join(
+        [f"## {TABLE_TITLES[name]}", "", *([note, ""] if note else []), *markdown_lines(frame)]
+    )

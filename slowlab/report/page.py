@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from slowlab.analysis.answer import QUESTION, answer
 from slowlab.analysis.study_tables import mark_text, tables_of
+from slowlab.analysis.table_notes import table_note
 from slowlab.plots.study_figures import TITLES as FIGURE_TITLES
 from slowlab.plots.study_figures import figures_of
 
@@ -62,7 +63,12 @@ def render_report(
             for name, title in figures_of(numbers).items()
         ],
         tables=[
-            {"name": name, "title": title, "rows": _cells(tables.get(name))}
+            {
+                "name": name,
+                "title": title,
+                "rows": _cells(tables.get(name)),
+                "note": table_note(name, numbers),
+            }
             for name, title in tables_of(numbers).items()
         ],
         links=dict(links or {}),

@@ -39,12 +39,14 @@ def table_script(name: str, arguments: Sequence[str] | None = None) -> None:
     """
     numbers, outputs = _paths(name, arguments, (".csv", ".md"))
     from slowlab.analysis.study_tables import csv_text, markdown_text, table
+    from slowlab.analysis.table_notes import table_note
     from slowlab.io import atomic_write_text
 
     with locked_job([numbers], outputs):
-        frame = table(name, read_numbers(numbers))
+        known = read_numbers(numbers)
+        frame, note = table(name, known), table_note(name, known)
         for path in outputs:
-            text = csv_text(frame) if path.suffix == ".csv" else markdown_text(name, frame)
+            text = csv_text(frame) if path.suffix == ".csv" else markdown_text(name, frame, note)
             atomic_write_text(path, text)
 
 

@@ -31,6 +31,7 @@ from slowlab.stages.campaign_table import (
     READ_SCHEMA,
     CampaignName,
 )
+from slowlab.stages.site_table import SITE_TABLE
 from slowlab.world.contract import Contract, load_contract
 from slowlab.world.drafts import draft_mark
 from slowlab.world.site_distribution import SiteDistribution, load_sites
@@ -42,6 +43,7 @@ TABLES = {
     "campaigns": ("campaigns.parquet", CAMPAIGN_SCHEMA),
     "crops": ("crops.parquet", CROP_SCHEMA),
     "reads": ("reads.parquet", READ_SCHEMA),
+    "site_facts": ("sites.parquet", SITE_TABLE),
 }
 """File and schema of each table of a study, in its folder."""
 READINGS = "reading_scores.parquet"

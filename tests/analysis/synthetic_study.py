@@ -20,6 +20,7 @@ from slowlab.analysis.study_inputs import (
 from slowlab.evaluation.score import SCORE_SCHEMA, SITE_SCHEMA
 from slowlab.stages.agent_table import AGENT_SCHEMA
 from slowlab.stages.campaign_table import CAMPAIGN_SCHEMA, CROP_SCHEMA, READ_SCHEMA
+from slowlab.stages.site_table import SITE_TABLE
 from slowlab.world.contract import load_contract
 from slowlab.world.policy import POLICY_FIELDS
 from slowlab.world.site_distribution import load_sites
@@ -166,6 +167,7 @@ def synthetic_inputs(
         hashes={"scores": "0" * 64},
         agents=AGENT_SCHEMA.table([agent_row(key) for key in played]) if played else None,
         steps=step_table(campaigns),
+        site_facts=SITE_TABLE.table([_site_facts(site) for site in study.sites]),
     )
 
 
@@ -185,6 +187,20 @@ def _world() -> tuple[Any, Any]:
 
 def _swap(reader: str, rng: np.random.Generator) -> float:
     return (READERS | MODELS)[reader] + 0.8 * rng.normal()
+
+
+def _site_facts(site: int) -> dict[str, Any]:
+    """Four campaign years over all sites, and a fruit price of each site's own."""
+    return {
+        "site": site,
+        "fruit_eur_per_kg_fresh": 1.5 + 0.125 * (site % 9),
+        "electricity_eur_per_kwh": 0.2,
+        "delivered_heat_eur_per_kwh": 0.1,
+        "co2_eur_per_kg": 0.2,
+        "campaign_year": f"{2002 + site % 4}",
+        "evaluation_years": " ".join(YEARS),
+        "site_sha256": f"{site:064x}",
+    }
 
 
 def _name(key: tuple[int, str, str, int]) -> dict[str, Any]:

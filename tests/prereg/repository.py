@@ -80,6 +80,11 @@ gates:
   smallest_ess: 400
   most_divergences: 0
   largest_missing_share: 0.05
+sensitivity:
+  dry_matter_fractions: [0.05, 0.07]
+  mixed_model:
+    effects: [site, repeat, campaign_year, scoring_year, site_year]
+    fewest_levels: 3
 second_look:
   rope_eur_m2: [-2.0, 2.0]
   chains: 4

@@ -3,7 +3,7 @@
 
 rule compute_numbers:
     input:
-        [f"{FOLDER}/{table}.parquet" for table in STUDY_TABLES],
+        [f"{FOLDER}/{table}.parquet" for table in ["sites", *STUDY_TABLES]],
         SETTING_FILES,
         EXAMPLE_JOURNAL,
         lock=LOCK,
