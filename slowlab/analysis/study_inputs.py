@@ -229,8 +229,10 @@ class AnalysisInputs:
             None without.
         declared: families and numbers of the preregistration; None where nothing was locked, and
             the study's own count.
-        oracle: score of the best policy known on each site and its error, as in
-            ``slowlab.analysis.anchoring``; None where it was not sought.
+        oracle: the best policy known of each site, as in ``slowlab.evaluation.best_known``; None
+            where it was not sought.
+        side_wall: scores with other side walls, as in ``slowlab.evaluation.side_wall``; None
+            without.
     """
 
     study: StudyDescription
@@ -248,6 +250,7 @@ class AnalysisInputs:
     steps: pd.DataFrame | None = None
     declared: AnalysisSpec | None = None
     oracle: pd.DataFrame | None = None
+    side_wall: pd.DataFrame | None = None
 
     @property
     def design(self) -> ScoreDesign:

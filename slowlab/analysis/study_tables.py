@@ -22,6 +22,8 @@ from slowlab.analysis.autolab_tables import (
 )
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
+from slowlab.analysis.known_best_tables import TITLES as KNOWN_BEST
+from slowlab.analysis.known_best_tables import headroom_rows, side_wall_rows
 
 type Numbers = Mapping[str, Any]
 type Row = dict[str, str]
@@ -51,6 +53,7 @@ TITLES = {
     "failures": "Failure classes of campaigns, with the evidence of the first of each",
     "leaderboard": "Leaderboard: mean score of all attempts, EUR/m2, and the best of k beside it",
     "conduct": "How campaigns used time and evidence, and how that goes with their gain",
+    **KNOWN_BEST,
 }
 """Title of each table, by name."""
 
@@ -65,8 +68,8 @@ def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
 
 
 def tables_of(numbers: Numbers) -> dict[str, str]:
-    """Names and titles of a study's tables; without language models none about them."""
-    left_out = () if numbers["agents"] else ("agents",)
+    """Names and titles of a study's tables; none about what it does not have."""
+    left_out = [name for name in ("agents", *KNOWN_BEST) if not numbers[name]]
     return {name: title for name, title in TITLES.items() if name not in left_out}
 
 
@@ -91,6 +94,8 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "anchored": lambda known: anchored_rows(known, _places(known)),
         "failures": lambda known: failure_rows(known, _places(known)),
         "conduct": lambda known: conduct_rows(known, _places(known)),
+        "headroom": lambda known: headroom_rows(known, labels(known)),
+        "side_wall": lambda known: side_wall_rows(known, labels(known)),
         "leaderboard": lambda known: leaderboard_rows(known, labels(known), FEEDBACK_WORDS),
     }
     rows = makers[name](numbers)

@@ -23,9 +23,9 @@ def study_parts(config: StudyConfig) -> dict[str, str]:
     """Hash of each part of a study.
 
     ``design``: sites, repeats, conditions. ``setting``: what all campaigns share. ``lists``: which
-    methods and readers there are. ``packets``: what readers read. ``oracle``: the search for the best
-    policies. ``side_wall``: the scores with other side walls. ``analysis``: how it is analysed.
-    Beside these there is a part for every method and reader.
+    methods and readers there are. ``packets``: what readers read. ``oracle``: the search for best
+    policies. ``side_wall``: scores with other side walls. ``analysis``: how it is analysed. Beside
+    these there is a part for every method and reader.
 
     Args:
         config: the study as it will run.
