@@ -121,6 +121,8 @@ def find_optima(
         for site, seed in zip(sites, seeds or [settings.search.seed] * len(sites), strict=True)
     ]
     _screen(runner, searches, [search.first_policies() for search in searches])
+    for search in searches:
+        search.require_results()
     for number in range(settings.search.rounds):
         _screen(runner, searches, [search.next_policies(number) for search in searches])
     chosen = [search.finalists((finalists or {}).get(search.site.index, ())) for search in searches]
@@ -145,6 +147,13 @@ class _SiteSearch:
             raise SiteError(
                 f"site {self.site.partition} {self.site.index} has {len(self.site.spare_years)} "
                 f"spare years; a search needs {needed}"
+            )
+
+    def require_results(self) -> None:
+        """Refuse to go on from fewer than two policies."""
+        if len(self.policies) < 2:
+            raise SiteError(
+                f"site {self.site.partition} {self.site.index}: nearly every screening run failed"
             )
 
     @property
