@@ -29,7 +29,7 @@ def anchored_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
         | _attempts(numbers, method, mode)
         for method, mode, shown, word in places
     ]
-    if found["best_known"] is None:
+    if found.get("best_known") is None:
         return rows
     best = {"method": "best known policy", "feedback": "no campaign"}
     return [*rows, best | _anchored(found["best_known"])]

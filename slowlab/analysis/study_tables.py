@@ -69,7 +69,7 @@ def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
 
 def tables_of(numbers: Numbers) -> dict[str, str]:
     """Names and titles of a study's tables; none about what it does not have."""
-    left_out = [name for name in ("agents", *KNOWN_BEST) if not numbers[name]]
+    left_out = [name for name in ("agents", *KNOWN_BEST) if not numbers.get(name)]
     return {name: title for name, title in TITLES.items() if name not in left_out}
 
 
