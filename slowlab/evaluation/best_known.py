@@ -37,7 +37,8 @@ FIRST, SECOND = 0, 1
 """Numbers of the searches of a site."""
 CAMPAIGN, DEVELOPMENT, FIXED, SEARCHED = "campaign", "development", "fixed", "search"
 """Where a winner comes from: a campaign on its site recommended it, the development sites suggested
-it, it is the fixed reference or the cold corner, or the search proposed it."""
+it, it is the fixed reference or the cold corner, or the search proposed it. The common policy is
+suggested by development sites, although a method recommends it too."""
 
 
 def _number(unit: str, meaning: str) -> Column:
@@ -279,13 +280,13 @@ class _Search:
         }
 
     def _origin(self, policy: Policy, given: Sequence[Policy]) -> str:
-        """Where a winner comes from; who knew it without a search comes first."""
+        """Where a winner comes from; who knew it without an experiment comes first."""
         contract: Contract = self.runner.contract
         fixed = (contract.fixed_reference, cold_corner(contract.policy))
         known = {
-            CAMPAIGN: given,
             DEVELOPMENT: (self.suggested.common, *self.suggested.portfolio),
             FIXED: fixed,
+            CAMPAIGN: given,
         }
         return next((origin for origin, listed in known.items() if policy in listed), SEARCHED)
 
