@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from slowlab.analysis.headroom import best_known_cell
 from slowlab.analysis.measure_tables import anchored_table
 from slowlab.analysis.measures import AnchorFault
 from slowlab.analysis.paired import Cell, site_means
@@ -36,7 +37,8 @@ ORACLE_SCHEMA = TableSchema(
     ),
     key=("site",),
 )
-"""One row a site: the best policy known, scored as every recommendation is."""
+"""One row a site: the best policy known, scored as every recommendation is. A table of the oracle
+may have more columns and sites without a score; they are left out."""
 
 
 class Unanchored(StrEnum):
@@ -63,20 +65,22 @@ def anchored_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> d
     """Anchored scores of every method under each of its conditions.
 
     Args:
-        inputs: the study; its ``oracle`` has the columns of :data:`ORACLE_SCHEMA`.
+        inputs: the study; its ``oracle`` has at least the columns of :data:`ORACLE_SCHEMA`.
         cells: scores by method and condition.
 
     Returns:
         The names of the anchors and, by method and condition, site values and their means; what is
-        missing has a reason, see :class:`Unanchored`.
+        missing has a reason, see :class:`Unanchored`. Under ``best_known`` the same of the best
+        policies known themselves, which score 1 by construction; None without them.
 
     Raises:
         TableError: the table of best-known policies does not fit its schema.
     """
     study = inputs.study
     anchors = _Anchors(inputs, cells)
+    best = best_known_cell(inputs)
     frame = anchored_table(
-        [cells[key] for key in study.cells()],
+        [*(cells[key] for key in study.cells()), *([] if best is None else [best])],
         anchors.reference,
         anchors.baseline,
         anchors.oracle,
@@ -92,6 +96,7 @@ def anchored_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> d
         "reference": study.reference,
         "baseline": study.baseline,
         "methods": table,
+        "best_known": None if best is None or not best.sites else _cell(parts[best.name], anchors),
     }
 
 
@@ -102,7 +107,7 @@ class _Anchors:
         study, self.sought = inputs.study, inputs.oracle is not None
         self.reference = self._means(inputs, cells.get(study.main_cell(study.reference)))
         self.baseline = self._means(inputs, cells.get(study.main_cell(study.baseline)))
-        known = [] if inputs.oracle is None else inputs.oracle.to_dict("records")
+        known = [] if inputs.oracle is None else _with_scores(inputs.oracle)
         checked = ORACLE_SCHEMA.table(known)
         self.oracle = dict(zip(checked["site"], checked["score_eur_m2"], strict=True))
         self.errors = dict(zip(checked["site"], checked["error_eur_m2"], strict=True))
@@ -135,6 +140,12 @@ class _Anchors:
             Unanchored.NO_BASELINE: middle,
         }
         return next(reason.value for reason, holds in rules.items() if holds)
+
+
+def _with_scores(oracle: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of sites with a score, in the columns that are used here."""
+    columns = [name for name in ORACLE_SCHEMA.columns if name in oracle]
+    return oracle[columns].dropna(subset=["score_eur_m2"]).to_dict("records")
 
 
 def _cell(rows: pd.DataFrame, anchors: _Anchors) -> dict[str, Any]:

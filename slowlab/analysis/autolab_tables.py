@@ -19,11 +19,16 @@ def anchored_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
         numbers: of the study.
         places: methods and conditions, in order.
     """
-    return [
-        {"method": shown, "feedback": word, **_anchored(numbers, method, mode)}
+    found = numbers["autolab"]["anchored"]
+    rows = [
+        {"method": shown, "feedback": word, **_anchored(found["methods"][method][mode])}
         | _attempts(numbers, method, mode)
         for method, mode, shown, word in places
     ]
+    if found.get("best_known") is None:
+        return rows
+    best = {"method": "best known policy", "feedback": "no campaign"}
+    return [*rows, best | _anchored(found["best_known"])]
 
 
 def failure_rows(numbers: Numbers, places: list[Place]) -> list[Row]:
@@ -132,8 +137,7 @@ def _first_evidence(failed: Sequence[Mapping[str, Any]], method: str, mode: str,
     return {"example": "", "evidence": "", "records": ""}
 
 
-def _anchored(numbers: Numbers, method: str, mode: str) -> Row:
-    found = numbers["autolab"]["anchored"]["methods"][method][mode]
+def _anchored(found: Mapping[str, Any]) -> Row:
     return {
         "anchored_sites": str(found["n_sites"]),
         "anchored": two_decimals(found["mean_anchored"]),

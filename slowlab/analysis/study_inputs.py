@@ -229,10 +229,12 @@ class AnalysisInputs:
             None without.
         declared: families and numbers of the preregistration; None where nothing was locked, and
             the study's own count.
-        oracle: score of the best policy known on each site and its error, as in
-            ``slowlab.analysis.anchoring``; None where it was not sought.
         site_facts: public prices and weather years of each site, as in
             ``slowlab.stages.site_table``; None where they are not known.
+        oracle: the best policy known of each site, as in ``slowlab.evaluation.best_known``; None
+            where it was not sought.
+        side_wall: scores with other side walls, as in ``slowlab.evaluation.side_wall``; None
+            without.
     """
 
     study: StudyDescription
@@ -251,6 +253,7 @@ class AnalysisInputs:
     declared: AnalysisSpec | None = None
     oracle: pd.DataFrame | None = None
     site_facts: pd.DataFrame | None = None
+    side_wall: pd.DataFrame | None = None
 
     @property
     def design(self) -> ScoreDesign:

@@ -19,6 +19,7 @@ from slowlab.analysis.diagnostics import diagnostics
 from slowlab.analysis.dry_matter import dry_matter_numbers
 from slowlab.analysis.environment_table import environment_rows
 from slowlab.analysis.example_steps import example_steps
+from slowlab.analysis.headroom import headroom_numbers
 from slowlab.analysis.mixed_model import mixed_model_numbers
 from slowlab.analysis.numbers_file import FORMAT
 from slowlab.analysis.paired import Cell, Differences
@@ -26,6 +27,7 @@ from slowlab.analysis.repeat_rule import completeness, repeat_rule_numbers
 from slowlab.analysis.results import ContrastResult, family_results
 from slowlab.analysis.samples import round_result
 from slowlab.analysis.scores import CellKey, cells_from_scores
+from slowlab.analysis.side_wall import side_wall_numbers
 from slowlab.analysis.study_families import DeclaredTest, declared_tests, spec_of
 from slowlab.analysis.study_inputs import AnalysisInputs, StudyDescription
 from slowlab.analysis.study_published import comparable, published_test
@@ -74,6 +76,8 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
         "example_steps": example_steps(inputs),
         "agents": agent_numbers(inputs),
         "autolab": autolab_numbers(inputs, cells),
+        "headroom": headroom_numbers(inputs, cells),
+        "side_wall": side_wall_numbers(inputs),
         "readers": reader_numbers(inputs, swaps),
         "diagnostics": diagnostics(inputs),
         "campaigns": _campaigns(inputs),

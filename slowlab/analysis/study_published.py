@@ -5,7 +5,10 @@ They are shown for the original task only, because under other rules they answer
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from slowlab.analysis.published import (
     Version,
@@ -14,6 +17,7 @@ from slowlab.analysis.published import (
     secondary_tests,
 )
 from slowlab.analysis.published_schema import Estimate
+from slowlab.analysis.samples import round_result
 from slowlab.analysis.study_inputs import StudyDescription
 from slowlab.world.contract import Contract
 
@@ -70,3 +74,50 @@ def published_swap(reader: str | None, source: str | None) -> dict[str, Any] | N
     """Published gain of a reader over one source."""
     swaps = load_published().e3_reader_swap.corrected.by_source
     return published_estimate(swaps.get(reader or "", {}).get(source or ""))
+
+
+def published_headroom() -> dict[str, Any]:
+    """Published gains over the fixed reference on the sites whose best policy was sought, EUR/m2.
+
+    Returns:
+        Sites, mean gain of the best policy known and of each method by its published name, and the
+        error of one search from the two sites that were searched twice, ``sqrt(mean(d^2) / 2)``.
+    """
+    block: Mapping[str, Any] = load_published().headroom
+    rows = np.array(list(block["sites_corrected"].values()), dtype=np.float64)
+    columns = list(block["columns"])
+    gains = (rows - rows[:, [columns.index("fixed_reference")]]).mean(axis=0)
+    by_name = dict(zip(columns, (round_result(gain) for gain in gains), strict=True))
+    repeats = np.array(block["search_error_abs_difference"], dtype=np.float64)
+    return {
+        "n_sites": len(rows),
+        "best_known": by_name.pop("best_known"),
+        "methods": by_name,
+        "search_error": round_result(float(np.sqrt((repeats**2).mean() / 2.0))),
+    }
+
+
+def published_side_wall(setting: str, names: Mapping[str, str | None]) -> dict[str, Any] | None:
+    """Published means and differences with one exchange of side walls, EUR/m2.
+
+    Args:
+        setting: ``drawn`` or the exchange in W/m2K, as ``4``.
+        names: published names of our methods, by ours.
+
+    Returns:
+        By our name; None where that exchange was not published.
+    """
+    settings = load_published().boundary_sensitivity.corrected.settings
+    found = settings.get("main" if setting == "drawn" else f"ueff_{setting}")
+    if found is None:
+        return None
+    differences = found.differences or {}
+    rows = {}
+    for ours, theirs in names.items():
+        if theirs in found.means:
+            beside = differences.get(f"{theirs}_minus_baseline")
+            rows[ours] = {
+                "mean": found.means[theirs],
+                "minus_baseline": None if beside is None else beside.mean,
+            }
+    return rows

@@ -187,14 +187,20 @@ def _share(
     if exact_mean(possible) <= 0:
         return undefined
     share = exact_mean(gained) / exact_mean(possible)
-    low, high = _ratio_interval(gained, possible, study.base_seed)
+    low, high = ratio_interval(gained, possible, study.base_seed)
     return {"n_sites": len(sites), "share": number(share), "low": number(low), "high": number(high)}
 
 
-def _ratio_interval(
+def ratio_interval(
     above: Array, below: Array, seed: int
 ) -> tuple[float, float] | tuple[None, None]:
-    """Central 95 % of the ratio of means over resampled sites; none near a zero denominator."""
+    """Central 95 % of the ratio of means over resampled sites; none near a zero denominator.
+
+    Args:
+        above: ``[site]`` values of the numerator.
+        below: ``[site]`` values of the denominator, same sites.
+        seed: of the resamples.
+    """
     if len(above) < 3:
         return None, None
     rng = np.random.default_rng([seed, 0x5A])

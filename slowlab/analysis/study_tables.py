@@ -28,6 +28,8 @@ from slowlab.analysis.autolab_tables import (
 )
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
+from slowlab.analysis.known_best_tables import TITLES as KNOWN_BEST
+from slowlab.analysis.known_best_tables import headroom_rows, side_wall_rows
 from slowlab.analysis.robustness_tables import (
     confirmatory_text,
     dry_matter_rows,
@@ -69,6 +71,7 @@ TITLES = {
     "mixed_model": "Primary tests with a linear mixed model, beside the sign-flip test, EUR/m2",
     "dry_matter": "Primary tests under other dry-matter fractions of the fruit, EUR/m2",
     "sensitivity_repeats": "Tests that differ if sites with missing repeats are not left out",
+    **KNOWN_BEST,
 }
 """Title of each table, by name."""
 
@@ -83,8 +86,9 @@ def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
 
 
 def tables_of(numbers: Numbers) -> dict[str, str]:
-    """Names and titles of a study's tables; without language models none about them."""
-    left_out = () if numbers["agents"] else ("agents", "generations")
+    """Names and titles of a study's tables; none about what it does not have."""
+    left_out = [name for name in KNOWN_BEST if not numbers.get(name)]
+    left_out += [] if numbers["agents"] else ["agents", "generations"]
     return {name: title for name, title in TITLES.items() if name not in left_out}
 
 
@@ -117,6 +121,8 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "mixed_model": mixed_model_rows,
         "dry_matter": dry_matter_rows,
         "sensitivity_repeats": repeat_rule_rows,
+        "headroom": lambda known: headroom_rows(known, labels(known)),
+        "side_wall": lambda known: side_wall_rows(known, labels(known)),
         "leaderboard": lambda known: leaderboard_rows(known, labels(known), FEEDBACK_WORDS),
     }
     rows = makers[name](numbers)

@@ -133,6 +133,8 @@ def _known_estimates(config: StudyConfig) -> dict[tuple[str, str | None], JobEst
         "run_agents": "agents",
         "score_method": "scores",
         "score_reader": "reading_scores",
+        "find_oracle": "oracle",
+        "rescore_side_wall": "side_wall",
     }
     return {
         (rule, job.name): job

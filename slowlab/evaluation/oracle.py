@@ -100,24 +100,29 @@ def find_optima(
     *,
     candidates: Mapping[int, Sequence[Policy]] | None = None,
     finalists: Mapping[int, Sequence[Policy]] | None = None,
+    seeds: Sequence[int] | None = None,
 ) -> list[SiteOptimum]:
     """Search every site for its best policy, all sites in the same lanes.
 
     Args:
         runner: simulates; its contract holds bounds and rules.
-        sites: private sites; each needs one spare year more than ``settings.selection_years``.
+        sites: private sites; each needs one spare year more than ``settings.selection_years``. One
+            may stand there again, with another seed.
         settings: what is spent.
         candidates: policies to be screened with the others, by site, e.g. those a method tried.
         finalists: policies that reach the selection years in any case, by site.
+        seeds: of the searches, one for each of ``sites``; that of the settings by default.
 
     Raises:
         SiteError: a site has too few spare years, or a run of it failed numerically.
     """
     searches = [
-        _SiteSearch(runner, site, settings, (candidates or {}).get(site.index, ()))
-        for site in sites
+        _SiteSearch(runner, site, settings, (candidates or {}).get(site.index, ()), seed)
+        for site, seed in zip(sites, seeds or [settings.search.seed] * len(sites), strict=True)
     ]
     _screen(runner, searches, [search.first_policies() for search in searches])
+    for search in searches:
+        search.require_results()
     for number in range(settings.search.rounds):
         _screen(runner, searches, [search.next_policies(number) for search in searches])
     chosen = [search.finalists((finalists or {}).get(search.site.index, ())) for search in searches]
@@ -132,6 +137,7 @@ class _SiteSearch:
     site: Site
     settings: OracleSettings
     given: Sequence[Policy]
+    seed: int
     policies: list[Policy] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
 
@@ -143,6 +149,13 @@ class _SiteSearch:
                 f"spare years; a search needs {needed}"
             )
 
+    def require_results(self) -> None:
+        """Refuse to go on from fewer than two policies."""
+        if len(self.policies) < 2:
+            raise SiteError(
+                f"site {self.site.partition} {self.site.index}: nearly every screening run failed"
+            )
+
     @property
     def selection_years(self) -> tuple[YearLabel, ...]:
         return self.site.spare_years[1 : 1 + self.settings.selection_years]
@@ -151,7 +164,7 @@ class _SiteSearch:
         """Given policies, the fixed reference, the cold corner and space-filling ones."""
         contract, search = self.runner.contract, self.settings.search
         fixed = [contract.fixed_reference, cold_corner(contract.policy)]
-        filling = space_filling(search.sobol, contract.policy, search.seed)
+        filling = space_filling(search.sobol, contract.policy, self.seed)
         return list(dict.fromkeys([*self.given, *fixed, *filling]))
 
     def next_policies(self, number: int) -> list[Policy]:
@@ -165,7 +178,7 @@ class _SiteSearch:
             number=number,
             bounds=contract.policy,
             settings=search,
-            rng=stream(name, search.seed, self.site.index, f"{self.site.partition}/round{number}"),
+            rng=stream(name, self.seed, self.site.index, f"{self.site.partition}/round{number}"),
         )
 
     def runs(self, policies: Sequence[Policy]) -> list[YearRun]:

@@ -20,6 +20,7 @@ from slowlab.plan.items import (
     packet_shards,
     scored_conditions,
     shards,
+    side_wall_methods,
     sources,
 )
 from slowlab.plan.run_log import job_seconds
@@ -31,6 +32,8 @@ LANE_DAYS_PER_S = 3_400.0
 """Scoring."""
 CAMPAIGN_LANE_DAYS_PER_S = 2_000.0
 """Lower than in scoring: records are kept, journals written, methods think."""
+_SUGGESTED = 14
+"""Policies that a search of a site starts from, beside those of campaigns and its own."""
 START_S = 4.0
 """Start of a job with the compiled step."""
 
@@ -104,6 +107,29 @@ def reading_job(study: StudyConfig, reader: str, shard: Shard, calendar: Calenda
     return _job(f"{reader}.{shard.name}", count, lanes, calendar.days)
 
 
+def oracle_job(study: StudyConfig, shard: Shard, calendar: Calendar) -> JobEstimate:
+    """What the searches on one shard cost at most: most recommendations are alike or known."""
+    assert study.oracle is not None
+    search = study.oracle.search
+    sites = len(set(shard.sites) & set(study.oracle_sites))
+    again = len(set(shard.sites) & set(study.repeated_oracle_sites))
+    given = sum(len(scored_conditions(study, entry)) for entry in study.methods)
+    own = search.sobol + search.rounds * search.population
+    finalists = (search.finalists + 2) * search.selection_years + calendar.evaluation_years
+    screened = sites * (given + _SUGGESTED) + (sites + again) * own
+    lanes = screened + (sites + again) * finalists * calendar.compartments
+    return _job(shard.name, sites + again, lanes, calendar.days)
+
+
+def side_wall_job(study: StudyConfig, shard: Shard, calendar: Calendar) -> JobEstimate:
+    """What scoring with other side walls costs at most."""
+    assert study.side_wall is not None
+    sites = len(set(shard.sites) & set(study.side_wall_sites))
+    count = sites * len(side_wall_methods(study)) * len(study.side_wall.exchange_w_m2_k)
+    lanes = count * calendar.compartments * calendar.evaluation_years
+    return _job(shard.name, count, lanes, calendar.days)
+
+
 def estimates(study: StudyConfig, calendar: Calendar) -> dict[str, list[JobEstimate]]:
     """All jobs of a study that step greenhouses, by rule."""
     return {
@@ -127,6 +153,16 @@ def estimates(study: StudyConfig, calendar: Calendar) -> dict[str, list[JobEstim
             reading_job(study, reader.name, shard, calendar)
             for reader in study.readers
             for shard in packet_shards(study)
+        ],
+        "find_oracle": [
+            oracle_job(study, shard, calendar)
+            for shard in shards(study)
+            if set(shard.sites) & set(study.oracle_sites)
+        ],
+        "rescore_side_wall": [
+            side_wall_job(study, shard, calendar)
+            for shard in shards(study)
+            if set(shard.sites) & set(study.side_wall_sites)
         ],
     }
 

@@ -18,6 +18,10 @@ AGENT_STAGE = "slowlab.stages.agent_files"
 CAMPAIGN_STAGE = "slowlab.stages.campaign_files"
 READER_STAGE = "slowlab.stages.readers"
 MODEL_READER_STAGE = "slowlab.stages.model_readings"
+ORACLE_STAGE = "slowlab.stages.oracle"
+SIDE_WALL_STAGE = "slowlab.stages.side_wall"
+ORACLE_ARTIFACTS = ("common_policy", "evaluation_error")
+"""What searches start from, and the error of a score by weather years."""
 _TOOL_ARTIFACTS = ("predictor",)  # behind the tools that every campaign may use
 
 
@@ -81,6 +85,17 @@ def folders_of(study: StudyConfig, name: str) -> list[str]:
         return []
     source = method_source(entry.registered_name)
     return [] if PACKAGE in source.resolve().parents else list(study.method_folders)
+
+
+def oracle_code(study: StudyConfig) -> str:
+    """Hash of all that decides the best-known policies beside the settings: code and artifacts.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    folder = CONFIG_ROOT / "artifacts" / study.artifacts
+    used = [] if study.oracle is None else [folder / f"{name}.json" for name in ORACLE_ARTIFACTS]
+    return code_sha256([ORACLE_STAGE], used)
 
 
 def agent_code(study: StudyConfig, name: str) -> str:

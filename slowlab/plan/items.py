@@ -140,6 +140,25 @@ def scored_items(study: StudyConfig, method: str) -> list[CampaignItem]:
     ]
 
 
+def side_wall_methods(study: StudyConfig) -> tuple[str, ...]:
+    """Names of the methods scored with other side walls; baseline and reference are among them."""
+    if study.side_wall is None:
+        return ()
+    named = study.side_wall.methods or experimenting(study)
+    wanted = {*named, study.analysis.baseline, study.analysis.reference}
+    return tuple(entry.name for entry in study.methods if entry.name in wanted)
+
+
+def side_wall_items(study: StudyConfig) -> list[CampaignItem]:
+    """What is scored with other side walls: the first repeat of each method's main condition."""
+    feedback = "full" if "full" in study.feedback else study.feedback[0]
+    found = []
+    for name in side_wall_methods(study):
+        mode = feedback if runs_campaigns(study.entry(name)) else NO_FEEDBACK
+        found += [CampaignItem(name, mode, 0, shard) for shard in shards(study)]
+    return found
+
+
 def campaign_items(study: StudyConfig, methods: Sequence[str] | None = None) -> list[CampaignItem]:
     """All campaign items, by method, condition, repeat and shard.
 

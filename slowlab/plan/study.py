@@ -15,6 +15,7 @@ from slowlab.agents.books import Caps
 from slowlab.analysis.declared import NAME, KnowledgePair
 from slowlab.config import ConfigModel, load_config
 from slowlab.plan.entries import MethodEntry, ReaderEntry, named_entry
+from slowlab.plan.known_best import OracleSection, SideWallSection
 from slowlab.seeds import SeedKey
 
 NO_FEEDBACK = "none"
@@ -115,6 +116,12 @@ class StudyConfig(Setting):
         ge=1,
         description="Sites whose campaigns are read, drawn without replacement; null for all.",
     )
+    oracle: OracleSection | None = Field(
+        default=None, description="Best policy known of each site; null: not sought."
+    )
+    side_wall: SideWallSection | None = Field(
+        default=None, description="Scores with other side walls; null for none."
+    )
     spending: Caps = Field(
         default=Caps(),
         description="What the language models may cost in all; checked before each call.",
@@ -136,11 +143,24 @@ class StudyConfig(Setting):
         for key, name in [
             *((f"analysis.{key}", name) for key, name in _named_methods(self.analysis)),
             *(("reader_sources", name) for name in self.reader_sources or ()),
+            *(("side_wall.methods", name) for name in self._side_wall_names),
         ]:
             if name not in names:
                 raise ValueError(f"{key}: {name!r} is not among the methods {', '.join(names)}")
-        if self.reader_sites is not None and self.reader_sites > self.sites:
-            raise ValueError(f"reader_sites: at most as many as sites, {self.sites}")
+        return self
+
+    @model_validator(mode="after")
+    def _numbers_of_sites_are_sound(self) -> Self:
+        oracle, wall = self.oracle, self.side_wall
+        searched = self.sites if oracle is None or oracle.sites is None else oracle.sites
+        for key, count, most in (
+            ("reader_sites", self.reader_sites, self.sites),
+            ("oracle.sites", searched, self.sites),
+            ("oracle.repeated", None if oracle is None else oracle.repeated, searched),
+            ("side_wall.sites", None if wall is None else wall.sites, self.sites),
+        ):
+            if count is not None and count > most:
+                raise ValueError(f"{key}: at most as many as sites, {most}")
         return self
 
     @property
@@ -156,11 +176,40 @@ class StudyConfig(Setting):
     @property
     def packet_sites(self) -> tuple[int, ...]:
         """Numbers of the sites whose campaigns are read, ascending; the same for all sources."""
-        if self.reader_sites is None:
-            return self.site_numbers
-        key = SeedKey(self.study, self.partition, 0, "readers", 0, "sites")
-        chosen = key.generator().choice(self.site_numbers, self.reader_sites, replace=False)
+        return self._drawn(self.site_numbers, self.reader_sites, "readers")
+
+    @property
+    def oracle_sites(self) -> tuple[int, ...]:
+        """Numbers of the sites whose best policy is sought, ascending; none without a section."""
+        if self.oracle is None:
+            return ()
+        return self._drawn(self.site_numbers, self.oracle.sites, "oracle")
+
+    @property
+    def repeated_oracle_sites(self) -> tuple[int, ...]:
+        """Of these, the ones that are searched twice, ascending."""
+        if self.oracle is None:
+            return ()
+        return self._drawn(self.oracle_sites, self.oracle.repeated, "oracle_again")
+
+    @property
+    def side_wall_sites(self) -> tuple[int, ...]:
+        """Numbers of the sites scored with other side walls, ascending; none without a section."""
+        if self.side_wall is None:
+            return ()
+        return self._drawn(self.site_numbers, self.side_wall.sites, "side_wall")
+
+    def _drawn(self, sites: tuple[int, ...], count: int | None, purpose: str) -> tuple[int, ...]:
+        """``count`` of some sites, drawn without replacement, ascending; all for None."""
+        if count is None:
+            return sites
+        key = SeedKey(self.study, self.partition, 0, purpose, 0, "sites")
+        chosen = key.generator().choice(sites, count, replace=False)
         return tuple(sorted(int(site) for site in chosen))
+
+    @property
+    def _side_wall_names(self) -> tuple[str, ...]:
+        return () if self.side_wall is None else self.side_wall.methods or ()
 
     def entry(self, name: str) -> MethodEntry:
         """One method of the study.

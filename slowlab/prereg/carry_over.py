@@ -18,10 +18,12 @@ from pathlib import Path
 from slowlab.io import atomic_path
 from slowlab.prereg.dependencies import (
     CAMPAIGNS,
+    ORACLE_JOB,
     PACKETS_JOB,
     READING_SCORES,
     READINGS,
     SCORES,
+    SIDE_WALL_JOB,
 )
 from slowlab.prereg.errors import LockError
 from slowlab.prereg.impact import Impact
@@ -31,6 +33,8 @@ from slowlab.prereg.traces import RESULTS
 
 _BY_SUBJECT = (CAMPAIGNS, SCORES, READINGS, READING_SCORES)
 """Folders with one folder a method or reader, each made by the jobs of the same name."""
+_WHOLE = (PACKETS_JOB, ORACLE_JOB, SIDE_WALL_JOB)
+"""Folders made by the jobs of the same name, whatever the method."""
 _ALWAYS_KEPT = ("transcripts", "purse.jsonl")
 """What language models have answered and what it cost: never an output, never lost."""
 
@@ -89,8 +93,8 @@ def carry_over(root: Path, old: Manifest, new: Manifest, impact: Impact) -> Carr
 def _is_kept(name: str, impact: Impact) -> bool:
     """Whether a result is one of those that take long, and the change does not concern it."""
     kind, *rest = name.split("/")
-    if kind == PACKETS_JOB:
-        return PACKETS_JOB not in impact.affected
+    if kind in _WHOLE:
+        return bool(rest) and kind not in impact.affected
     return kind in _BY_SUBJECT and bool(rest) and f"{kind}:{rest[0]}" not in impact.affected
 
 

@@ -18,14 +18,33 @@ from slowlab.config import CONFIG_ROOT
 from slowlab.methods._registry import method_class, method_source
 from slowlab.plan.entries import Entry, MethodEntry, ReaderEntry
 from slowlab.plan.fingerprint import PACKAGE, closure
-from slowlab.plan.inputs import AGENT_STAGE, CAMPAIGN_STAGE, MODEL_READER_STAGE, READER_STAGE
-from slowlab.plan.items import sources
+from slowlab.plan.inputs import (
+    AGENT_STAGE,
+    CAMPAIGN_STAGE,
+    MODEL_READER_STAGE,
+    ORACLE_ARTIFACTS,
+    ORACLE_STAGE,
+    READER_STAGE,
+    SIDE_WALL_STAGE,
+)
+from slowlab.plan.items import side_wall_methods, sources
 from slowlab.plan.study import StudyConfig
-from slowlab.prereg.parts import ANALYSIS, DESIGN, LISTS, METHOD, PACKETS, READER, SETTING
+from slowlab.prereg.parts import (
+    ANALYSIS,
+    DESIGN,
+    LISTS,
+    METHOD,
+    ORACLE,
+    PACKETS,
+    READER,
+    SETTING,
+    SIDE_WALL,
+)
 from slowlab.prereg.scope import DECLARATION, needed_files
 from slowlab.readers._registry import reader_class
 
 CAMPAIGNS, SCORES, READINGS, READING_SCORES = "campaigns", "scores", "readings", "reading_scores"
+ORACLE_JOB, SIDE_WALL_JOB = "oracle", "side_wall"
 PACKETS_JOB, NUMBERS, SHOWN, REPORT = "packets", "numbers", "shown", "report"
 REHEARSAL = "rehearsal"
 
@@ -41,9 +60,10 @@ _EVERYTHING = (
     ".python-version",
 )
 """Files on which every job depends."""
-_TABLES = tuple(
-    f"workflow/scripts/{name}.py"
-    for name in ("draw_sites", "gather_agents", "gather_campaigns", "gather_scores")
+_GATHERED = ("agents", "campaigns", "scores", "oracle", "side_wall")
+_TABLES = (
+    "workflow/scripts/draw_sites.py",
+    *(f"workflow/scripts/gather_{name}.py" for name in _GATHERED),
 )
 """Scripts of the tables that the analysis reads."""
 _TRANSCRIPT_PAGES = "workflow/scripts/write_transcript_pages.py"
@@ -81,8 +101,9 @@ def study_jobs(root: Path, config: StudyConfig) -> dict[str, Job]:
         ReaderError: no such reader.
     """
     found = [*_campaigns(root, config), *_scores(root, config), *_readers(root, config)]
-    scores = tuple(job.name for job in found if job.name.startswith((SCORES, READING_SCORES)))
-    found += _analysis(root, config, scores)
+    scores = [job.name for job in found if job.name.startswith((SCORES, READING_SCORES))]
+    beside = list(_known_best(root, config))
+    found += [*beside, *_analysis(root, config, (*scores, *(job.name for job in beside)))]
     return {job.name: job for job in found}
 
 
@@ -194,6 +215,33 @@ def _readers(root: Path, config: StudyConfig) -> Iterator[Job]:
         )
 
 
+def _known_best(root: Path, config: StudyConfig) -> Iterator[Job]:
+    """Best-known policies and scores with other side walls, where the study asks for them."""
+    setting = needed_files(config)
+    if config.oracle is not None:
+        yield _job(
+            root,
+            ORACLE_JOB,
+            [ORACLE_STAGE],
+            {*_rule("known_best", "find_oracle"), *setting},
+            _artifacts(config, ORACLE_ARTIFACTS),
+            parts=(DESIGN, SETTING, LISTS, ORACLE),
+            after=(
+                *(f"{CAMPAIGNS}:{entry.name}" for entry in config.methods),
+                f"{SCORES}:{config.analysis.reference}",
+            ),
+        )
+    if config.side_wall is not None:
+        yield _job(
+            root,
+            SIDE_WALL_JOB,
+            [SIDE_WALL_STAGE],
+            {*_rule("known_best", "rescore_side_wall"), *setting},
+            parts=(DESIGN, SETTING, SIDE_WALL),
+            after=tuple(f"{CAMPAIGNS}:{name}" for name in side_wall_methods(config)),
+        )
+
+
 def _analysis(root: Path, config: StudyConfig, scores: tuple[str, ...]) -> Iterator[Job]:
     own = {*_rule("analysis", "compute_numbers"), *needed_files(config), DECLARATION, *_TABLES}
     entries = [
@@ -205,7 +253,7 @@ def _analysis(root: Path, config: StudyConfig, scores: tuple[str, ...]) -> Itera
         NUMBERS,
         ["slowlab.report.study", "slowlab.analysis.study_numbers", "slowlab.stages.gather"],
         own,
-        parts=(DESIGN, SETTING, LISTS, ANALYSIS, *entries),
+        parts=(DESIGN, SETTING, LISTS, ORACLE, SIDE_WALL, ANALYSIS, *entries),
         after=scores,
     )
     for path in sorted((root / "figures").glob("*.py")):

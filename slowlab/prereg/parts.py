@@ -11,19 +11,21 @@ from slowlab.plan.study import Setting, StudyConfig
 
 DESIGN, SETTING, ANALYSIS = "design", "setting", "analysis"
 LISTS, PACKETS = "lists", "packets"
+ORACLE, SIDE_WALL = "oracle", "side_wall"
 METHOD, READER = "method:", "reader:"
 _NO_RESULT = ("sites_per_shard", "spending")
 """Keys on which no result depends: how jobs are cut, and when spending stops."""
 _PACKET_KEYS = ("reader_sources", "reader_sites")
-_OWN_PARTS = ("methods", "readers", "analysis", *_PACKET_KEYS)
+_OWN_PARTS = ("methods", "readers", "analysis", ORACLE, SIDE_WALL, *_PACKET_KEYS)
 
 
 def study_parts(config: StudyConfig) -> dict[str, str]:
     """Hash of each part of a study.
 
     ``design``: sites, repeats, conditions. ``setting``: what all campaigns share. ``lists``: which
-    methods and readers there are. ``packets``: what readers read. ``analysis``: how it is analysed.
-    Beside these there is a part for every method and reader.
+    methods and readers there are. ``packets``: what readers read. ``oracle``: the search for best
+    policies. ``side_wall``: scores with other side walls. ``analysis``: how it is analysed. Beside
+    these there is a part for every method and reader.
 
     Args:
         config: the study as it will run.
@@ -39,6 +41,8 @@ def study_parts(config: StudyConfig) -> dict[str, str]:
         SETTING: {key: plain[key] for key in sorted(shared)},
         LISTS: [[item["name"] for item in plain[kind]] for kind in ("methods", "readers")],
         PACKETS: {key: plain[key] for key in _PACKET_KEYS},
+        ORACLE: plain[ORACLE],
+        SIDE_WALL: plain[SIDE_WALL],
         ANALYSIS: plain["analysis"],
     }
     content |= {f"{METHOD}{item['name']}": item for item in plain["methods"]}

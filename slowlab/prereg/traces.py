@@ -9,7 +9,8 @@ from slowlab.config import ConfigError
 from slowlab.plan.study import StudyConfig, load_study
 
 RESULTS = "results"
-_SCORES = ("scores*", "site_scores*", "reading_scores*", "runs", "numbers.json", "report.html")
+_SCORES = ("scores*", "site_scores*", "reading_scores*", "oracle*", "side_wall*", "runs")
+_SCORES += ("numbers.json", "report.html")
 """What holds scores in a study's folder of results; ``runs`` are finished scoring runs."""
 
 

@@ -37,6 +37,8 @@ TABLES = (
     "dry_matter",
     "sensitivity_repeats",
 )
+WHERE_SOUGHT = ("headroom", "side_wall")
+"""Tables that are shown of a study whose file asks for them."""
 OF_MODELS = ("table4", "agents")
 """Tables that are shown of a study with language models only."""
 _SHORTEST_S = 6.0
@@ -46,6 +48,8 @@ _STAGES = {
     "scores": "scores of methods",
     "readings": "readers",
     "reading_scores": "scores of readers",
+    "oracle": "best-known policies",
+    "side_wall": "scores with other side walls",
 }
 
 
@@ -105,6 +109,7 @@ def render_document(
         _time(runs, stages),
         *(f"![{title}]({address})\n\n*{title}.*" for address, title in figures.items()),
         *(_section(name, numbers) for name in (*TABLES, *(OF_MODELS if numbers["agents"] else ()))),
+        *(_section(name, numbers) for name in WHERE_SOUGHT if numbers.get(name)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -16,7 +16,9 @@ from slowlab.analysis.study_inputs import (
 )
 from slowlab.analysis.study_published import METHODS, READERS
 from slowlab.config import CONFIG_ROOT
+from slowlab.evaluation.best_known import BEST_KNOWN_SCHEMA
 from slowlab.evaluation.score import SCORE_SCHEMA, SITE_SCHEMA
+from slowlab.evaluation.side_wall import SIDE_WALL_SCHEMA
 from slowlab.evaluation.tables import TableSchema
 from slowlab.plan.entries import DEFAULT_HARNESS, Entry, MethodEntry, ReaderEntry
 from slowlab.plan.items import StudyPaths, example_campaign, runs_campaigns
@@ -175,6 +177,10 @@ def _tables(config: StudyConfig) -> dict[str, tuple[str, TableSchema]]:
         tables["readings"] = (READINGS, SCORE_SCHEMA)
     if any(entry.model is not None for entry in config.methods):
         tables |= AGENT_TABLES
+    if config.oracle is not None:
+        tables["oracle"] = ("oracle.parquet", BEST_KNOWN_SCHEMA)
+    if config.side_wall is not None:
+        tables["side_wall"] = ("side_wall.parquet", SIDE_WALL_SCHEMA)
     return tables
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from slowlab.analysis.study_numbers import build_numbers
 from slowlab.analysis.study_tables import csv_text, table
 from slowlab.canonical import canonical_bytes
 from slowlab.evaluation.tables import TableError
+from tests.analysis.synthetic_known_best import oracle_table
 from tests.analysis.synthetic_study import EFFECTS, synthetic_inputs
 
 METHODS = ("fixed_reference", "common_policy", "random_search", "prior_bo")
@@ -219,7 +219,7 @@ def test_the_table_shows_means_and_reasons(inputs) -> None:
     row = frame.loc["prior bo", "full"]
     assert (row["anchored"], row["missing"]) == ("", "no_oracle: 3")
     assert row["k"] == "2"
-    oracle = oracle_of(pd.Series([40.0] * 3))
+    oracle = oracle_table(dict.fromkeys(range(3), 40.0))
     frame = table("anchored", build_numbers(replace(small, oracle=oracle)))
     values = frame.set_index("method")
     assert values.loc["fixed reference", "anchored"] == "0.00"

@@ -4,7 +4,16 @@ import pytest
 
 from slowlab.config import ConfigError
 from slowlab.plan.inputs import parse_setting, setting_json, sites_of_shard
-from slowlab.plan.items import StudyPaths, campaign_items, conditions, shards, source_items
+from slowlab.plan.items import (
+    StudyPaths,
+    campaign_items,
+    conditions,
+    shards,
+    side_wall_items,
+    side_wall_methods,
+    source_items,
+)
+from slowlab.plan.known_best import OracleSection, SideWallSection
 from slowlab.plan.study import load_study
 
 SMALL = """
@@ -121,3 +130,50 @@ def test_the_confirmatory_study_is_its_rehearsal_on_test_sites():
 def test_the_paper_study_has_the_paper_size():
     study = load_study("config/paper.yaml")
     assert (study.sites, study.repeats, study.feedback) == (48, 2, ("full", "endpoint"))
+
+
+def test_sites_of_searches_and_side_walls_are_drawn_apart(study):
+    asked = study.model_copy(
+        update={
+            "oracle": OracleSection(sites=5, repeated=2),
+            "side_wall": SideWallSection(sites=4),
+            "sites": 12,
+        }
+    )
+    every = set(asked.site_numbers)
+    assert set(asked.repeated_oracle_sites) < set(asked.oracle_sites) < every
+    assert (len(asked.oracle_sites), len(asked.repeated_oracle_sites)) == (5, 2)
+    assert len(set(asked.side_wall_sites)) == 4
+    assert asked.oracle_sites == tuple(sorted(asked.oracle_sites))
+    other = asked.model_copy(update={"study": "another"})
+    assert other.oracle_sites != asked.oracle_sites
+    whole = asked.model_copy(update={"oracle": OracleSection(sites=None, repeated=2)})
+    assert whole.oracle_sites == asked.site_numbers
+    assert (study.model_copy(update={"oracle": None}).oracle_sites) == ()
+
+
+def test_side_walls_always_hold_baseline_and_reference(study):
+    named = study.analysis
+    asked = study.model_copy(update={"side_wall": SideWallSection(sites=1, methods=("search",))})
+    assert set(side_wall_methods(asked)) == {"search", named.baseline, named.reference}
+    cells = {(item.method, item.feedback, item.repeat) for item in side_wall_items(asked)}
+    assert (named.reference, "none", 0) in cells
+    assert (named.baseline, "full", 0) in cells
+    assert side_wall_items(study.model_copy(update={"side_wall": None})) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ("oracle: {sites: 9999, repeated: 2}", r"oracle\.sites: at most"),
+        ("oracle: {sites: 3, repeated: 4}", r"oracle\.repeated: at most as many as sites, 3"),
+        ("side_wall: {sites: 9999}", r"side_wall\.sites: at most"),
+        ("side_wall: {sites: 1, methods: [nobody]}", r"side_wall\.methods: 'nobody'"),
+        ("side_wall: {sites: 1, exchange_w_m2_k: [11]}", r"exchange_w_m2_k"),
+    ],
+)
+def test_sections_that_cannot_be_are_refused(tmp_path, section, expected):
+    path = tmp_path / "study.yaml"
+    path.write_text(SMALL + section + "\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=expected):
+        load_study(path)

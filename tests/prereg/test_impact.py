@@ -6,6 +6,7 @@ import pytest
 
 from slowlab.plan.entries import MethodEntry
 from slowlab.plan.fingerprint import code_sha256
+from slowlab.plan.known_best import OracleSection, SideWallSection
 from slowlab.plan.study import load_study
 from slowlab.prereg.dependencies import method_parts, reader_parts, study_jobs
 from slowlab.prereg.impact import affected_records, impact_of, rerun_commands
@@ -28,7 +29,8 @@ def config():
     entries.append(MethodEntry(name="own", command=("python", "examples/agent.py")))
     readers = [paper.reader(name) for name in ("best_observed", "gp")]
     changes = {"methods": tuple(entries), "readers": tuple(readers), "sites": 10, "reader_sites": 4}
-    return paper.model_copy(update={**changes, "reader_sources": None})
+    changes |= {"reader_sources": None, "oracle": None, "side_wall": None}
+    return paper.model_copy(update=changes)
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,25 @@ def test_artifacts_concern_who_uses_them(jobs):
     assert set(tools.of("campaigns")) == set(METHODS) - {"fixed_reference"}
 
 
+def test_best_policies_and_side_walls_concern_no_campaign(config):
+    asked = config.model_copy(update={"oracle": OracleSection(), "side_wall": SideWallSection()})
+    own = study_jobs(ROOT, asked)
+
+    def concerned(**changes):
+        other = study_parts(asked.model_copy(update=changes))
+        parts = [name for name, locked in study_parts(asked).items() if other.get(name) != locked]
+        return set(impact_of(own, [], parts).affected)
+
+    assert concerned(oracle=OracleSection(repeated=4)) == {"oracle", *AFTER_SCORES}
+    assert concerned(side_wall=SideWallSection(sites=5)) == {"side_wall", *AFTER_SCORES}
+    error = impact_of(own, ["config/artifacts/v8/evaluation_error.json"])
+    assert set(error.affected) == {"oracle", *AFTER_SCORES}
+    method = impact_of(own, ["slowlab/methods/random_search.py"])
+    assert {"oracle", "side_wall"} <= set(method.affected)  # both read its recommendations
+    script = impact_of(own, ["workflow/scripts/rescore_side_wall.py"])
+    assert set(script.affected) == {"side_wall", *AFTER_SCORES}
+
+
 def test_a_program_concerns_its_own_method(jobs):
     assert impact_of(jobs, ["examples/agent.py"]).of("campaigns") == ("own",)
 
@@ -146,8 +167,9 @@ def test_records_and_commands(config, jobs):
     assert rerun_commands("config/x.yaml", nothing) == ["slowlab prereg carry-over"]
 
 
-def test_every_rule_and_script_of_a_study_concerns_a_job(jobs):
-    known = {file for job in jobs.values() for file in job.files}
+def test_every_rule_and_script_of_a_study_concerns_a_job(config):
+    asked = config.model_copy(update={"oracle": OracleSection(), "side_wall": SideWallSection()})
+    known = {file for job in study_jobs(ROOT, asked).values() for file in job.files}
     own = [*ROOT.glob("workflow/rules/*.smk"), *ROOT.glob("workflow/scripts/*.py")]
     named = {path.relative_to(ROOT).as_posix() for path in own if "develop" not in path.name}
     with_models = {"workflow/rules/agents.smk", "workflow/scripts/run_agents.py"}

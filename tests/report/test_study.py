@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from slowlab.agents.models import model_config
 from slowlab.analysis.numbers_file import write_numbers
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.config import validate_config
+from slowlab.evaluation.best_known import BEST_KNOWN_SCHEMA
 from slowlab.evaluation.score import SCORE_SCHEMA
+from slowlab.evaluation.side_wall import SIDE_WALL_SCHEMA
 from slowlab.plan.study import StudyConfig
 from slowlab.report.paper_item import figure_script, table_script
 from slowlab.report.study import (
@@ -25,6 +28,7 @@ from slowlab.report.study import (
 )
 from slowlab.world.contract import load_contract
 from slowlab.world.site_distribution import load_sites
+from tests.analysis.synthetic_known_best import oracle_table, side_wall_table
 from tests.analysis.synthetic_study import synthetic_inputs
 from tests.methods.contract_world import Play, made
 
@@ -185,10 +189,32 @@ def test_tables_of_language_models_are_read(tmp_path) -> None:
         load_inputs(models_config(), tmp_path)
 
 
+def test_best_policies_and_side_walls_are_read_where_they_are_asked_for(tmp_path) -> None:
+    methods = ("fixed_reference", "grower", "careful", "prior_bo")
+    synthetic = synthetic_inputs(methods, readers=("gp", "grower"), example_method="grower")
+    tables = TABLES | AGENT_TABLES | {"readings": (READINGS, SCORE_SCHEMA)}
+    write_tables(synthetic, tables, tmp_path)
+    asked = models_config(oracle={"repeated": 2}, side_wall={"sites": 2})
+    with pytest.raises(FileNotFoundError, match=r"oracle\.parquet"):
+        load_inputs(asked, tmp_path)
+    oracle = oracle_table(dict.fromkeys(synthetic.study.sites, 60.0))
+    walls = side_wall_table(synthetic, [("prior_bo", "full")], lambda *_: 1.0)
+    (tmp_path / "oracle.parquet").write_bytes(BEST_KNOWN_SCHEMA.parquet(oracle))
+    (tmp_path / "side_wall.parquet").write_bytes(SIDE_WALL_SCHEMA.parquet(walls))
+    inputs = load_inputs(asked, tmp_path)
+    assert inputs.oracle["score_eur_m2"].tolist() == [60.0] * len(synthetic.study.sites)
+    assert inputs.side_wall.equals(walls)
+    assert {"oracle", "side_wall"} <= set(inputs.hashes)
+    assert load_inputs(models_config(), tmp_path).oracle is None
+
+
 @pytest.fixture(scope="module")
 def numbers_file(tmp_path_factory):
     methods = ("fixed_reference", "random_search", "grower", "prior_bo")
-    numbers = build_numbers(synthetic_inputs(methods, sites=3))
+    plain = synthetic_inputs(methods, sites=3)
+    oracle = oracle_table(dict.fromkeys(plain.study.sites, 60.0))
+    walls = side_wall_table(plain, [("prior_bo", "full")], lambda *_: 1.0)
+    numbers = build_numbers(replace(plain, oracle=oracle, side_wall=walls))
     return write_numbers(tmp_path_factory.mktemp("numbers") / "numbers.json", numbers)
 
 

@@ -13,6 +13,7 @@ from slowlab.plan.inputs import (
     agent_questions,
     folders_of,
     method_code,
+    oracle_code,
     reader_code,
     setting_files,
     setting_json,
@@ -27,6 +28,7 @@ from slowlab.plan.items import (
     scored_conditions,
     scored_items,
     shards,
+    side_wall_items,
     source_items,
     sources,
 )
@@ -87,10 +89,14 @@ TABLES += ["anchored", "failures", "leaderboard", "conduct"]
 TABLES += ["attempts", "stability", "dominance", "frontier"]
 TABLES += ["mixed_model", "dry_matter", "sensitivity_repeats"]
 TABLES += ["agents", "generations"] if AGENTS else []
+TABLES += ["headroom"] if STUDY.oracle else []
+TABLES += ["side_wall"] if STUDY.side_wall else []
 AGENT_TABLES = ["agents", "agent_steps"]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
 STUDY_TABLES += ["reading_scores"] if READERS else []
 STUDY_TABLES += AGENT_TABLES if AGENTS else []
+STUDY_TABLES += ["oracle"] if STUDY.oracle else []
+STUDY_TABLES += ["side_wall"] if STUDY.side_wall else []
 
 
 wildcard_constraints:
