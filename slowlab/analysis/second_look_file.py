@@ -53,7 +53,7 @@ def read_second_look(path: str | Path) -> dict[str, Any]:
 
 
 def missed_gates(look: Look) -> list[str]:
-    """A line for each gate that is missed; nothing of the second look is shown unless it is empty."""
+    """A line for each gate that is missed; where there is any, the second look is not shown."""
     return [_gate_line(gate) for gate in look["gates"] if not gate["holds"]]
 
 

@@ -108,7 +108,7 @@ def fit_model(data: LookData, plan: SamplerPlan, scale: float = 1.0) -> Fit:
             num_warmup=plan.warm_up,
             num_samples=plan.draws,
             num_chains=plan.chains,
-            chain_method="sequential",
+            chain_method="vectorized",
             progress_bar=False,
             jit_model_args=True,
         )
@@ -125,7 +125,9 @@ def fit_model(data: LookData, plan: SamplerPlan, scale: float = 1.0) -> Fit:
         scales = sampler.get_samples(group_by_chain=True)
         shape = (plan.chains, plan.draws)
         noise = random.normal(last, (*shape, len(data.tests)))
-        draw = jax.jit(jax.vmap(jax.vmap(_draw_effects, (0, None, None, None)), (0, None, None, None)))
+        draw = jax.jit(
+            jax.vmap(jax.vmap(_draw_effects, (0, None, None, None)), (0, None, None, None))
+        )
         packed = (noise, scales["sigma"], scales["omega"], scales["tau"])
         effects = draw(packed, known, loadings, jnp.asarray(place))
         posterior = {"mu": effects} | {name: scales[name] for name in ("sigma", "omega", "tau")}

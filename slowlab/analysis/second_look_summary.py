@@ -184,9 +184,7 @@ def diagnostic_rows(data: LookData, fit: Fit) -> list[dict[str, Any]]:
     return rows
 
 
-def gates(
-    rows: list[dict[str, Any]], divergences: int, limits: LookLimits
-) -> list[dict[str, Any]]:
+def gates(rows: list[dict[str, Any]], divergences: int, limits: LookLimits) -> list[dict[str, Any]]:
     """Each gate with its limit, the worst value and where it was found.
 
     A value that is not a number misses its gate. Without a model there is nothing to miss.
@@ -205,9 +203,7 @@ def gates(
         if rows:
             row = worst(rows, name)
             value = row[name]
-            holds = value is not None and (
-                value <= limit if worst is _largest else value >= limit
-            )
+            holds = value is not None and (value <= limit if worst is _largest else value >= limit)
             where = f"{row['parameter']} of {row['about']}"
             found.append(
                 {"name": name, "limit": limit, "measured": value, "where": where, "holds": holds}
@@ -225,13 +221,12 @@ def gates(
     return found
 
 
-def _effect(
-    data: LookData, fit: Fit | None, limits: LookLimits, item: Sorted
-) -> dict[str, Any]:
+def _effect(data: LookData, fit: Fit | None, limits: LookLimits, item: Sorted) -> dict[str, Any]:
     row: dict[str, Any] = {
         "test": item.name,
         "outcome": item.outcome.value,
         "same_as": item.twin,
+        "sign": item.sign,
         "value": None if item.value is None else round_result(item.value),
     }
     source = item.twin if item.outcome is Outcome.SAME else item.name
@@ -256,9 +251,9 @@ def _effect(
         reading = INSIDE
     elif low > top or high < bottom:
         reading = BEYOND
-    return row | {name: round_result(value) for name, value in numbers.items()} | {
-        "reading": reading
-    }
+    return (
+        row | {name: round_result(value) for name, value in numbers.items()} | {"reading": reading}
+    )
 
 
 _EFFECT = (

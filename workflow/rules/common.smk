@@ -88,6 +88,8 @@ TABLES += ["attempts", "stability", "dominance", "frontier"]
 TABLES += ["mixed_model", "dry_matter", "sensitivity_repeats"]
 TABLES += ["agents", "generations"] if AGENTS else []
 AGENT_TABLES = ["agents", "agent_steps"]
+SECOND_LOOK_GATES = f"{FOLDER}/second_look_gates.txt"
+SECOND_LOOK_FIGURES = ["second_look", "second_look_checks"]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
 STUDY_TABLES += ["reading_scores"] if READERS else []
 STUDY_TABLES += AGENT_TABLES if AGENTS else []
@@ -101,10 +103,26 @@ wildcard_constraints:
     shard=r"sites-\d+-\d+",
 
 
-def study_results():
-    """What a study ends with."""
+def primary_results():
+    """What a study ends with, without the second look."""
     figures = [
         f"{FOLDER}/figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")
     ]
     tables = [f"{FOLDER}/tables/{name}.csv" for name in TABLES]
     return [NUMBERS, *figures, *tables, f"{FOLDER}/report.html"]
+
+
+def second_look_results():
+    """Draws, gates, figures and table of the second look."""
+    figures = [
+        f"{FOLDER}/figures/{name}.{kind}"
+        for name in SECOND_LOOK_FIGURES
+        for kind in ("svg", "png")
+    ]
+    table = f"{FOLDER}/tables/second_look.csv"
+    return [f"{FOLDER}/second_look.nc", SECOND_LOOK_GATES, *figures, table]
+
+
+def study_results():
+    """What a study ends with."""
+    return [*primary_results(), *second_look_results()]

@@ -1,0 +1,74 @@
+"""The Bayesian second look; a missed gate fails its own rule, after everything else is made."""
+
+SECOND_LOOK = f"{FOLDER}/second_look.json"
+
+
+rule fit_second_look:
+    input:
+        numbers=NUMBERS,
+        declaration=os.path.relpath(ROOT / "preregistration" / "study.yaml"),
+        lock=LOCK,
+    output:
+        look=SECOND_LOOK,
+        draws=f"{FOLDER}/second_look.nc",
+    params:
+        code=code_sha256(["slowlab.report.second_look"]),
+        root=str(ROOT),
+    script:
+        "../scripts/fit_second_look.py"
+
+
+rule check_second_look:
+    input:
+        ancient(primary_results()),
+        look=SECOND_LOOK,
+    output:
+        SECOND_LOOK_GATES,
+    params:
+        code=code_sha256(["slowlab.analysis.second_look_file"]),
+    script:
+        "../scripts/check_second_look.py"
+
+
+rule draw_second_look:
+    input:
+        numbers=NUMBERS,
+        look=SECOND_LOOK,
+        gates=SECOND_LOOK_GATES,
+        drawing="figures/{figure}.py",
+    output:
+        svg=report(
+            f"{FOLDER}/figures/{{figure}}.svg",
+            caption="../report/figure.rst",
+            category="Second look",
+        ),
+        png=f"{FOLDER}/figures/{{figure}}.png",
+    wildcard_constraints:
+        figure="|".join(SECOND_LOOK_FIGURES),
+    params:
+        code=code_sha256(
+            ["slowlab.report.second_look_item", "slowlab.plots.second_look_plot"]
+        ),
+    shell:
+        "python {input.drawing} {input.numbers} {input.look} {output.svg} {output.png}"
+
+
+rule tabulate_second_look:
+    input:
+        numbers=NUMBERS,
+        look=SECOND_LOOK,
+        gates=SECOND_LOOK_GATES,
+        writing="figures/second_look_table.py",
+    output:
+        csv=report(
+            f"{FOLDER}/tables/second_look.csv",
+            caption="../report/table.rst",
+            category="Second look",
+        ),
+        markdown=f"{FOLDER}/tables/second_look.md",
+    params:
+        code=code_sha256(
+            ["slowlab.report.second_look_item", "slowlab.analysis.second_look_table"]
+        ),
+    shell:
+        "python {input.writing} {input.numbers} {input.look} {output.csv} {output.markdown}"
