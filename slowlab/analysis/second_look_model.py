@@ -84,7 +84,7 @@ def fit_model(data: LookData, plan: SamplerPlan, scale: float = 1.0) -> Fit:
     Args:
         data: at least one modelled test.
         plan: how it is sampled.
-        scale: factor on all prior scales, to see how much they matter.
+        scale: factor on all prior scales, for a study of how much they matter.
 
     Returns:
         The draws; on one machine equal arguments give equal numbers.

@@ -15,20 +15,14 @@ from numpy.typing import NDArray
 
 from slowlab.analysis.samples import Array, round_result
 from slowlab.analysis.second_look_data import LookData, Outcome, Sorted
-from slowlab.analysis.second_look_model import (
-    EFFECT_SCALE_EUR_M2,
-    SHARED_SCALE_EUR_M2,
-    SPREAD_LOG_SD,
-    SPREAD_MEDIAN_EUR_M2,
-    Fit,
-)
+from slowlab.analysis.second_look_model import EFFECT_SCALE_EUR_M2, Fit
 
 INSIDE, BEYOND, UNDECIDED = "inside", "beyond", "undecided"
 """How an interval lies to the region of practical equivalence."""
 STATISTICS = ("sd", "lowest", "highest", "skewness")
 """What replicated differences are compared by, test by test."""
 SCALES = (0.5, 2.0)
-"""Factors on all prior scales at which results are looked at again."""
+"""Factors on the prior scale of effects at which results are looked at again."""
 _PREDICTIVE = 0x9E
 _TAILS = (0.05, 0.95)  # quantiles of the tail size; what ArviZ takes by itself
 
@@ -68,7 +62,7 @@ def effect_rows(data: LookData, fit: Fit | None, limits: LookLimits) -> list[dic
 
 
 def scale_rows(fit: Fit, limits: LookLimits) -> list[dict[str, Any]]:
-    """Means and intervals under other prior scales, by weighting the draws.
+    """Means and intervals under other prior scales of effects, by weighting the draws.
 
     The weights are the ratios of prior densities. Where fewer than ``limits.smallest_ess`` draws
     are left, in the sense of Kish (1965, Survey Sampling), nothing is said.
@@ -270,13 +264,9 @@ _EFFECT = (
 
 
 def _log_prior(fit: Fit, scale: float) -> Array:
-    """``[chain * draw]`` log prior density of the scales, up to a constant of the factor."""
-    draws = fit.posterior
-    tau = draws["tau"] / (EFFECT_SCALE_EUR_M2 * scale)
-    omega = draws["omega"] / (SHARED_SCALE_EUR_M2 * scale)
-    spread = np.log(draws["sigma"] / (SPREAD_MEDIAN_EUR_M2 * scale)) / SPREAD_LOG_SD
-    parts = [-0.5 * (part**2).sum(axis=2) for part in (tau, omega, spread)]
-    return np.sum(parts, axis=0).ravel()
+    """``[chain * draw]`` log prior density of ``tau``, up to a constant of the factor."""
+    ratio = fit.posterior["tau"] / (EFFECT_SCALE_EUR_M2 * scale)
+    return -0.5 * (ratio**2).sum(axis=2).ravel()
 
 
 def _weighted(values: Array, weights: Array, probability: float) -> dict[str, float]:

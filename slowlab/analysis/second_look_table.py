@@ -42,8 +42,8 @@ def second_look_table(numbers: Mapping[str, Any], look: Mapping[str, Any]) -> pd
                 "p_above": probability_text(item["p_above"]),
                 "p_below": probability_text(item["p_below"]),
                 "reading": item["reading"] or "",
-                "halved_priors": _interval(halved.get(source), item),
-                "doubled_priors": _interval(doubled.get(source), item),
+                "prior_halved": _interval(halved.get(source), item),
+                "prior_doubled": _interval(doubled.get(source), item),
                 "outcome": outcome_words(item),
             }
         )
@@ -58,7 +58,8 @@ def markdown_document(frame: pd.DataFrame, look: Mapping[str, Any]) -> str:
     low, high = look["limits"]["rope_eur_m2"]
     words = (
         f"Equal-tailed {look['limits']['probability']:.0%} intervals of a hierarchical model; "
-        f"inside: between {low:g} and {high:g} EUR/m2. Estimate and ci: mean and BCa interval."
+        f"inside: between {low:g} and {high:g} EUR/m2. Estimate and ci: mean and BCa interval. "
+        "Last: mean and interval with half and twice the prior scale of effects."
     )
     return "\n".join([f"# {TITLE}", "", words, "", *markdown_lines(frame), ""])
 

@@ -13,7 +13,7 @@ from slowlab.prereg.parts import study_parts
 from tests.prereg.repository import ROOT
 
 EVERY_SHOWN = {f"shown:{path.stem}" for path in (ROOT / "figures").glob("*.py")}
-AFTER_SCORES = {"numbers", "report", "rehearsal", *EVERY_SHOWN}
+AFTER_SCORES = {"numbers", "report", "rehearsal", "second_look", *EVERY_SHOWN}
 READ = {
     "packets",
     *(f"{kind}:{r}" for kind in ("readings", "reading_scores") for r in ("best_observed", "gp")),

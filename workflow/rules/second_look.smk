@@ -58,14 +58,16 @@ rule tabulate_second_look:
         numbers=NUMBERS,
         look=SECOND_LOOK,
         gates=SECOND_LOOK_GATES,
-        writing="figures/second_look_table.py",
+        writing="figures/{table}_table.py",
     output:
         csv=report(
-            f"{FOLDER}/tables/second_look.csv",
+            f"{FOLDER}/tables/{{table}}.csv",
             caption="../report/table.rst",
             category="Second look",
         ),
-        markdown=f"{FOLDER}/tables/second_look.md",
+        markdown=f"{FOLDER}/tables/{{table}}.md",
+    wildcard_constraints:
+        table="second_look",
     params:
         code=code_sha256(
             ["slowlab.report.second_look_item", "slowlab.analysis.second_look_table"]
