@@ -95,7 +95,7 @@ def draw_posteriors(numbers: Numbers, look: Numbers) -> Figure:
         sum(heights) + _BETWEEN_IN * max(len(heights) - 1, 0) or _ROW_IN,
         caption(numbers, _words(look)),
         [
-            ("\N{BLACK CIRCLE} BCa interval (confirmatory analysis)", BLACK),
+            ("\N{BLACK CIRCLE} BCa interval (declared analysis)", BLACK),
             ("\N{BLACK DIAMOND} posterior interval (decides nothing)", BLUE),
         ],
     )
@@ -164,15 +164,19 @@ def _row_labels(numbers: Numbers, rows: Rows, *, questions: bool = False) -> dic
 
 
 def _words(look: Numbers) -> str:
-    low, high = look["limits"]["rope_eur_m2"]
-    left_out = sum(row["mean"] is None for row in look["tests"])
+    low, high = (f"{bound:g}".replace("-", _MINUS) for bound in look["limits"]["rope_eur_m2"])
+    share = f"{100 * look['limits']['probability']:g} %"
     text = (
-        f"Bars: 95 % BCa and {look['limits']['probability']:.0%} equal-tailed posterior intervals "
-        f"of a hierarchical model. P: posterior probability that the mean over sites lies below, "
-        f"inside or above the shaded range, {low:g} to {high:g} EUR/m2."
+        f"Bars: 95 % BCa and {share} equal-tailed posterior intervals of a hierarchical model. "
+        "P: posterior probability that the mean over sites lies below, inside or above the shaded "
+        f"range, {low} to {high} EUR/m2."
     )
+    left_out = sum(row["mean"] is None for row in look["tests"])
     if left_out:
-        text += f" {left_out} of {len(look['tests'])} tests have no spread or too few sites."
+        text += (
+            f" {left_out} of {len(look['tests'])} tests have no spread or too few sites, "
+            "hence no posterior."
+        )
     return text
 
 
