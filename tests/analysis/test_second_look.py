@@ -22,7 +22,7 @@ from slowlab.analysis.second_look_file import (
     write_second_look,
 )
 from slowlab.analysis.second_look_model import SamplerPlan
-from slowlab.analysis.second_look_summary import LookLimits, gates
+from slowlab.analysis.second_look_summary import LookLimits, check_rows, gates, replicated
 from slowlab.analysis.second_look_table import second_look_table
 from slowlab.plots.second_look_plot import TITLES, draw_second_look_figure
 from slowlab.report.second_look_shown import shown_look
@@ -87,10 +87,15 @@ def test_replications_look_like_normal_differences(taken):
 def test_an_odd_site_is_noticed_by_the_check():
     numbers = look_numbers(sites=30)
     numbers["tests"]["e1.a"]["differences"][3] += 25.0
-    look, _ = take_second_look(numbers, PLAN, LIMITS, None)
-    found = {row["statistic"]: row for row in look["checks"] if row["test"] == "e1.a"}
+    data = look_data(numbers["tests"], numbers["families"][0]["tests"])
+    shapes = {"mu": 4, "sigma": 4, "omega": 1, "tau": 2}
+    steady = {name: np.full((2, 300, size), 3.0) for name, size in shapes.items()}
+    rows = check_rows(data, *replicated(data, model.Fit(steady, {}, ("e1", "e2")), seed=1))
+    found = {row["statistic"]: row for row in rows if row["test"] == "e1.a"}
     assert found["skewness"]["share_as_large"] < 0.005
     assert found["highest"]["observed"] > found["highest"]["replicated_high"]
+    usual = {row["statistic"]: row for row in rows if row["test"] == "e1.b"}
+    assert 0.01 < usual["skewness"]["share_as_large"] < 0.99
 
 
 def test_files_hold_what_was_written_and_bear_no_time(taken, tmp_path):
