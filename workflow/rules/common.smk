@@ -88,6 +88,7 @@ TABLES += ["attempts", "stability", "dominance", "frontier"]
 TABLES += ["mixed_model", "dry_matter", "sensitivity_repeats"]
 TABLES += ["agents", "generations"] if AGENTS else []
 AGENT_TABLES = ["agents", "agent_steps"]
+SECOND_LOOK = f"{FOLDER}/second_look.json"
 SECOND_LOOK_GATES = f"{FOLDER}/second_look_gates.txt"
 SECOND_LOOK_FIGURES = ["second_look", "second_look_checks"]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]

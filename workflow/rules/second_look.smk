@@ -1,8 +1,5 @@
 """The Bayesian second look; a missed gate fails its own rule, after everything else is made."""
 
-SECOND_LOOK = f"{FOLDER}/second_look.json"
-
-
 rule fit_second_look:
     input:
         numbers=NUMBERS,
