@@ -113,17 +113,18 @@ def primary_results():
     return [NUMBERS, *figures, *tables, f"{FOLDER}/report.html"]
 
 
-def second_look_results():
-    """Draws, gates, figures and table of the second look."""
+def second_look_shown():
+    """Figures and table of the second look, which there are only if its gates hold."""
     figures = [
         f"{FOLDER}/figures/{name}.{kind}"
         for name in SECOND_LOOK_FIGURES
         for kind in ("svg", "png")
     ]
-    table = f"{FOLDER}/tables/second_look.csv"
-    return [f"{FOLDER}/second_look.nc", SECOND_LOOK_GATES, *figures, table]
+    tables = [f"{FOLDER}/tables/second_look.{kind}" for kind in ("csv", "md")]
+    return [*figures, *tables]
 
 
 def study_results():
     """What a study ends with."""
-    return [*primary_results(), *second_look_results()]
+    second = [f"{FOLDER}/second_look.nc", SECOND_LOOK_GATES, *second_look_shown()]
+    return [*primary_results(), *second]

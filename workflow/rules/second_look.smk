@@ -1,5 +1,6 @@
 """The Bayesian second look; a missed gate fails its own rule, after everything else is made."""
 
+
 rule fit_second_look:
     input:
         numbers=NUMBERS,
@@ -23,6 +24,7 @@ rule check_second_look:
         SECOND_LOOK_GATES,
     params:
         code=code_sha256(["slowlab.analysis.second_look_file"]),
+        shown=second_look_shown(),
     script:
         "../scripts/check_second_look.py"
 
