@@ -16,7 +16,9 @@ would count odd sites less.
 
 ``u`` and ``mu`` are integrated out, so that only scales are sampled and there is no funnel, whether
 data are many or few; ``mu`` is then drawn from its exact conditional distribution (Gelman et al.,
-Bayesian Data Analysis, 3rd edition, sections 5.4 and 15.1).
+Bayesian Data Analysis, 3rd edition, sections 5.4 and 15.1). ``tau`` and ``omega`` enter as squares,
+so a normal number with a sign is sampled for each and its size taken: the same prior without a wall
+at zero, where few sites leave them.
 
 NumPyro takes seconds to import, so it is imported where it is used.
 """
@@ -151,17 +153,16 @@ def _stats(found: dict[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _model(known: Any, loadings: Any, place: Any, ones: Any, scale: Any) -> None:
+    import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
 
     tests, cells = loadings.shape
-    tau = numpyro.sample("tau", dist.HalfNormal(EFFECT_SCALE_EUR_M2 * scale * ones).to_event(1))
-    omega = numpyro.sample(
-        "omega", dist.HalfNormal(SHARED_SCALE_EUR_M2 * scale).expand([cells]).to_event(1)
-    )
+    wide = dist.Normal(0.0, EFFECT_SCALE_EUR_M2 * scale * ones).to_event(1)
+    tau = numpyro.deterministic("tau", jnp.abs(numpyro.sample("signed_tau", wide)))
+    wide = dist.Normal(0.0, SHARED_SCALE_EUR_M2 * scale).expand([cells]).to_event(1)
+    omega = numpyro.deterministic("omega", jnp.abs(numpyro.sample("signed_omega", wide)))
     middle = math.log(SPREAD_MEDIAN_EUR_M2)
-    import jax.numpy as jnp
-
     sigma = numpyro.sample(
         "sigma",
         dist.LogNormal(middle + jnp.log(scale), SPREAD_LOG_SD).expand([tests]).to_event(1),
