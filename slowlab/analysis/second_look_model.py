@@ -16,9 +16,11 @@ would count odd sites less.
 
 ``u`` and ``mu`` are integrated out, so that only scales are sampled and there is no funnel, whether
 data are many or few; ``mu`` is then drawn from its exact conditional distribution (Gelman et al.,
-Bayesian Data Analysis, 3rd edition, sections 5.4 and 15.1). ``tau`` and ``omega`` enter as squares,
-so a normal number with a sign is sampled for each and its size taken: the same prior without a wall
-at zero, where few sites leave them.
+Bayesian Data Analysis, 3rd edition, sections 5.4 and 15.1).
+
+``omega`` enters as a square, so a normal number with a sign is sampled and its size taken: the same
+prior without a wall at zero, where few sites leave it. ``tau`` is sampled by its logarithm, because
+a question with one test leaves it a peak near zero and a long tail.
 
 NumPyro takes seconds to import, so it is imported where it is used.
 """
@@ -158,8 +160,7 @@ def _model(known: Any, loadings: Any, place: Any, ones: Any, scale: Any) -> None
     import numpyro.distributions as dist
 
     tests, cells = loadings.shape
-    wide = dist.Normal(0.0, EFFECT_SCALE_EUR_M2 * scale * ones).to_event(1)
-    tau = numpyro.deterministic("tau", jnp.abs(numpyro.sample("signed_tau", wide)))
+    tau = numpyro.sample("tau", dist.HalfNormal(EFFECT_SCALE_EUR_M2 * scale * ones).to_event(1))
     wide = dist.Normal(0.0, SHARED_SCALE_EUR_M2 * scale).expand([cells]).to_event(1)
     omega = numpyro.deterministic("omega", jnp.abs(numpyro.sample("signed_omega", wide)))
     middle = math.log(SPREAD_MEDIAN_EUR_M2)
