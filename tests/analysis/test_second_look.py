@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import runpy
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from slowlab.analysis import second_look_model as model
+from slowlab.analysis.numbers_file import FORMAT, write_numbers
 from slowlab.analysis.second_look import take_second_look
 from slowlab.analysis.second_look_data import Outcome, look_data, moments
 from slowlab.analysis.second_look_file import (
@@ -148,6 +152,25 @@ def test_the_table_has_a_row_for_every_declared_test(taken, numbers):
     assert frame.loc["e2.a", ["posterior_mean", "reading"]].tolist() == ["", ""]
     assert "all sites equal" in frame.loc["e2.a", "outcome"]
     assert set(frame["mark"]) == {"SYNTHETIC"}
+
+
+@pytest.mark.parametrize("name", [*TITLES, "second_look_table"])
+def test_scripts_draw_only_what_may_be_shown(taken, numbers, tmp_path, monkeypatch, name):
+    given = [tmp_path / "numbers.json", tmp_path / "second_look.json"]
+    write_numbers(given[0], numbers | {"format": FORMAT})
+    suffixes = (".csv", ".md") if name.endswith("table") else (".svg", ".png")
+    outputs = [tmp_path / f"{name}{suffix}" for suffix in suffixes]
+    script = Path(__file__).parents[2] / "figures" / f"{name}.py"
+    monkeypatch.setattr(sys, "argv", list(map(str, [script.name, *given, *outputs])))
+    look = copy.deepcopy(taken[0])
+    look["gates"][0]["holds"] = False
+    write_second_look(given[1], look)
+    with pytest.raises(SecondLookError, match="is not shown, it misses r_hat of"):
+        runpy.run_path(str(script), run_name="__main__")
+    assert not any(path.exists() for path in outputs)
+    write_second_look(given[1], taken[0])
+    runpy.run_path(str(script), run_name="__main__")
+    assert all(path.stat().st_size > 100 for path in outputs)
 
 
 def test_nothing_is_shown_where_a_gate_is_missed(taken, numbers):
