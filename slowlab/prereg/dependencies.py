@@ -46,7 +46,7 @@ from slowlab.readers._registry import reader_class
 CAMPAIGNS, SCORES, READINGS, READING_SCORES = "campaigns", "scores", "readings", "reading_scores"
 ORACLE_JOB, SIDE_WALL_JOB = "oracle", "side_wall"
 PACKETS_JOB, NUMBERS, SHOWN, REPORT = "packets", "numbers", "shown", "report"
-REHEARSAL = "rehearsal"
+REHEARSAL, SECOND_LOOK = "rehearsal", "second_look"
 
 _TOOL_ARTIFACTS = ("predictor",)
 _EVERYTHING = (
@@ -256,9 +256,11 @@ def _analysis(root: Path, config: StudyConfig, scores: tuple[str, ...]) -> Itera
         parts=(DESIGN, SETTING, LISTS, ORACLE, SIDE_WALL, ANALYSIS, *entries),
         after=scores,
     )
+    yield _second_look(root)
     for path in sorted((root / "figures").glob("*.py")):
         own = {f"figures/{path.name}"}
-        yield _job(root, f"{SHOWN}:{path.stem}", _imported(path), own, after=(NUMBERS,))
+        after = (NUMBERS, SECOND_LOOK) if path.stem.startswith(SECOND_LOOK) else (NUMBERS,)
+        yield _job(root, f"{SHOWN}:{path.stem}", _imported(path), own, after=after)
     written = ["slowlab.report.files", "slowlab.agents.page"]
     own = {*_rule("analysis", "write_report"), *_report_texts(root), _TRANSCRIPT_PAGES}
     yield _job(root, REPORT, written, own, after=(NUMBERS,))
@@ -271,6 +273,13 @@ def _rehearsal(root: Path) -> Job:
     }
     modules = ["slowlab.report.rehearsal", "slowlab.plots.rehearsal_plot"]
     return _job(root, REHEARSAL, modules, {*own, DECLARATION}, after=(NUMBERS,))
+
+
+def _second_look(root: Path) -> Job:
+    own = {file for verb in ("fit", "check") for file in _rule(SECOND_LOOK, f"{verb}_second_look")}
+    return _job(
+        root, SECOND_LOOK, ["slowlab.report.second_look"], {*own, DECLARATION}, after=(NUMBERS,)
+    )
 
 
 def _imported(script: Path) -> list[str]:

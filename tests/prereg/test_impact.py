@@ -14,7 +14,8 @@ from slowlab.prereg.parts import study_parts
 from tests.prereg.repository import ROOT
 
 EVERY_SHOWN = {f"shown:{path.stem}" for path in (ROOT / "figures").glob("*.py")}
-AFTER_SCORES = {"numbers", "report", "rehearsal", *EVERY_SHOWN}
+SECOND_LOOK_SHOWN = {name for name in EVERY_SHOWN if name.startswith("shown:second_look")}
+AFTER_SCORES = {"numbers", "report", "rehearsal", "second_look", *EVERY_SHOWN}
 READ = {
     "packets",
     *(f"{kind}:{r}" for kind in ("readings", "reading_scores") for r in ("best_observed", "gp")),
@@ -45,7 +46,9 @@ def jobs(config):
         ("slowlab/commands/play.py", set()),
         ("workflow/schemas/study.schema.json", set()),
         ("figures/figure3.py", {"shown:figure3"}),
-        ("slowlab/plots/study_figures.py", {"report", *EVERY_SHOWN}),
+        ("slowlab/plots/study_figures.py", {"report", *EVERY_SHOWN} - SECOND_LOOK_SHOWN),
+        ("slowlab/plots/second_look_plot.py", SECOND_LOOK_SHOWN),
+        ("slowlab/analysis/second_look_model.py", {"second_look", *SECOND_LOOK_SHOWN}),
         ("slowlab/report/page.html.j2", {"report"}),
         ("preregistration/study.yaml", AFTER_SCORES),
         ("slowlab/analysis/bca.py", AFTER_SCORES),

@@ -19,7 +19,7 @@ from slowlab.prereg.errors import LockError
 from slowlab.prereg.lock import make_lock
 from slowlab.prereg.manifest import read_manifest
 from slowlab.prereg.scope import LOCK
-from slowlab.report import paper_item
+from slowlab.report import paper_item, second_look_item
 from tests.prereg.repository import ROOT, Repository, make_repository
 
 WITHOUT_LOCK = {"compile_step"}
@@ -31,6 +31,8 @@ SCRIPTS = sorted(
 )
 DRAWN = sorted(path.stem for path in (ROOT / "figures").glob("*.py"))
 KINDS = [*SCRIPTS, *DRAWN]
+LOOKS = {"second_look", "second_look_checks"}
+"""Figures whose names do not say so."""
 
 
 class Reached(Exception):
@@ -76,15 +78,17 @@ def run(whole, monkeypatch):
 
     job_of_the_study = job.locked_job
     monkeypatch.setattr(job, "locked_job", up_to_the_work)
-    monkeypatch.setattr(paper_item, "locked_job", up_to_the_work)
+    for items in (paper_item, second_look_item):
+        monkeypatch.setattr(items, "locked_job", up_to_the_work)
     folder = whole.path(f"results/{read_manifest(whole.path(LOCK)).results_name}")
 
     def call(kind):
         if kind in DRAWN:
             script = ROOT / "figures" / f"{kind}.py"
-            suffix = ".svg" if kind.startswith("figure") else ".csv"
+            suffix = ".svg" if kind.startswith("figure") or kind in LOOKS else ".csv"
             numbers = str(whole.path("requirements.lock"))  # not read: no result of the study
-            given = [kind, numbers, str(folder / f"{kind}{suffix}")]
+            read = [numbers] * (2 if kind.startswith("second_look") else 1)
+            given = [kind, *read, str(folder / f"{kind}{suffix}")]
             monkeypatch.setattr(sys, "argv", given)
         else:
             script = ROOT / "workflow" / "scripts" / f"{kind}.py"

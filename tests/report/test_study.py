@@ -33,7 +33,10 @@ from tests.analysis.synthetic_study import synthetic_inputs
 from tests.methods.contract_world import Play, made
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = sorted((ROOT / "figures").glob("*.py"))
+SCRIPTS = sorted(
+    path for path in (ROOT / "figures").glob("*.py") if not path.stem.startswith("second_look")
+)
+"""Those that read the numbers alone; for the others see tests/analysis/test_second_look.py."""
 
 
 def config(**changes) -> StudyConfig:

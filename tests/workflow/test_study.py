@@ -19,6 +19,7 @@ from tests.workflow.study_copy import StudyCopy
 pytestmark = pytest.mark.slow
 
 SAME_BYTES = ("*.parquet", "numbers.json", "tables/*", "figures/*", "report.html", "packets/*")
+SAME_BYTES += ("second_look*",)
 THROW_AWAY = '''
 from slowlab.methods._base import Method
 from slowlab.methods._registry import register

@@ -92,6 +92,9 @@ TABLES += ["agents", "generations"] if AGENTS else []
 TABLES += ["headroom"] if STUDY.oracle else []
 TABLES += ["side_wall"] if STUDY.side_wall else []
 AGENT_TABLES = ["agents", "agent_steps"]
+SECOND_LOOK = f"{FOLDER}/second_look.json"
+SECOND_LOOK_GATES = f"{FOLDER}/second_look_gates.txt"
+SECOND_LOOK_FIGURES = ["second_look", "second_look_checks"]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
 STUDY_TABLES += ["reading_scores"] if READERS else []
 STUDY_TABLES += AGENT_TABLES if AGENTS else []
@@ -107,10 +110,27 @@ wildcard_constraints:
     shard=r"sites-\d+-\d+",
 
 
-def study_results():
-    """What a study ends with."""
+def primary_results():
+    """What a study ends with, without the second look."""
     figures = [
         f"{FOLDER}/figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")
     ]
     tables = [f"{FOLDER}/tables/{name}.csv" for name in TABLES]
     return [NUMBERS, *figures, *tables, f"{FOLDER}/report.html"]
+
+
+def second_look_shown():
+    """Figures and table of the second look, which there are only if its gates hold."""
+    figures = [
+        f"{FOLDER}/figures/{name}.{kind}"
+        for name in SECOND_LOOK_FIGURES
+        for kind in ("svg", "png")
+    ]
+    tables = [f"{FOLDER}/tables/second_look.{kind}" for kind in ("csv", "md")]
+    return [*figures, *tables]
+
+
+def study_results():
+    """What a study ends with."""
+    second = [f"{FOLDER}/second_look.nc", SECOND_LOOK_GATES, *second_look_shown()]
+    return [*primary_results(), *second]
