@@ -20,6 +20,7 @@ from slowlab.analysis.environment_table import environment_rows
 from slowlab.analysis.example_steps import example_steps
 from slowlab.analysis.numbers_file import FORMAT
 from slowlab.analysis.paired import Cell
+from slowlab.analysis.related_table import related_benchmarks
 from slowlab.analysis.results import ContrastResult, family_results
 from slowlab.analysis.samples import round_result
 from slowlab.analysis.scores import CellKey, cells_from_scores
@@ -72,6 +73,7 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
         "environment": environment_rows(
             inputs.contract, inputs.distribution, inputs.study.weather, inputs.study.feedback
         ),
+        "related": related_benchmarks(),
         "provenance": {
             "slowlab": version("slowlab"),
             "inputs": dict(inputs.hashes),

@@ -22,6 +22,7 @@ from slowlab.analysis.autolab_tables import (
 )
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
+from slowlab.analysis.related_table import related_rows
 
 type Numbers = Mapping[str, Any]
 type Row = dict[str, str]
@@ -36,6 +37,7 @@ FEEDBACK_WORDS = {
 }
 
 TITLES = {
+    "table1": "Related benchmarks and this study: what each has",
     "table2": "Mean scores, EUR per m2 of floor and crop, by method and feedback",
     "table3": "All tests: estimate, interval, p-values, verdict against the smallest effect",
     "table4": "The example campaign step by step, with the reasons that were given",
@@ -53,6 +55,8 @@ TITLES = {
     "conduct": "How campaigns used time and evidence, and how that goes with their gain",
 }
 """Title of each table, by name."""
+NEEDS = {"agents": "agents", "table1": "related"}
+"""Section of the numbers that a table is made from, where a study may lack it."""
 
 
 def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
@@ -65,9 +69,9 @@ def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
 
 
 def tables_of(numbers: Numbers) -> dict[str, str]:
-    """Names and titles of a study's tables; without language models none about them."""
-    left_out = () if numbers["agents"] else ("agents",)
-    return {name: title for name, title in TITLES.items() if name not in left_out}
+    """Names and titles of a study's tables: those whose section it has, see :data:`NEEDS`."""
+    lacking = {name for name, section in NEEDS.items() if not numbers.get(section)}
+    return {name: title for name, title in TITLES.items() if name not in lacking}
 
 
 def table(name: str, numbers: Numbers) -> pd.DataFrame:
@@ -77,6 +81,7 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         KeyError: there is no table of that name.
     """
     makers: dict[str, Callable[[Numbers], list[Row]]] = {
+        "table1": related_rows,
         "table2": _mean_rows,
         "table3": _test_rows,
         "table4": step_rows,

@@ -75,14 +75,15 @@ EXAMPLE = example_campaign(STUDY)
 EXAMPLE_JOURNAL = [] if EXAMPLE is None else f"{PATHS.campaigns(EXAMPLE)}/journals"
 FIGURES = [
     "figure1",
+    "figure2",
     "figure3",
     "figure4",
     *(["figure5"] if READERS else []),
     *(["figure6"] if AGENTS else []),
     "figure7",
 ]
-TABLES = ["table2", "table3", "table4", "table5", "gains", "by_year", "resources"]
-TABLES += ["diagnostics", "campaigns", *(["readers"] if READERS else [])]
+TABLES = ["table1", "table2", "table3", "table4", "table5", "gains", "by_year"]
+TABLES += ["resources", "diagnostics", "campaigns", *(["readers"] if READERS else [])]
 TABLES += ["anchored", "failures", "leaderboard", "conduct"]
 TABLES += ["agents"] if AGENTS else []
 AGENT_TABLES = ["agents", "agent_steps"]
