@@ -20,6 +20,7 @@ from slowlab.analysis.environment_table import environment_rows
 from slowlab.analysis.example_steps import example_steps
 from slowlab.analysis.numbers_file import FORMAT
 from slowlab.analysis.paired import Cell
+from slowlab.analysis.published_tables import published_section
 from slowlab.analysis.related_table import related_benchmarks
 from slowlab.analysis.results import ContrastResult, family_results
 from slowlab.analysis.samples import round_result
@@ -74,6 +75,7 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
             inputs.contract, inputs.distribution, inputs.study.weather, inputs.study.feedback
         ),
         "related": related_benchmarks(),
+        "published": published_section(inputs.contract),
         "provenance": {
             "slowlab": version("slowlab"),
             "inputs": dict(inputs.hashes),

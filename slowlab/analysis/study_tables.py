@@ -7,7 +7,7 @@ column with them, so that they stay with the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -21,7 +21,9 @@ from slowlab.analysis.autolab_tables import (
     leaderboard_rows,
 )
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
+from slowlab.analysis.diagnostic_tables import diagnostic_rows
 from slowlab.analysis.environment_table import COLUMNS
+from slowlab.analysis.published_tables import published_rows, published_year_rows
 from slowlab.analysis.related_table import related_rows
 
 type Numbers = Mapping[str, Any]
@@ -53,9 +55,16 @@ TITLES = {
     "failures": "Failure classes of campaigns, with the evidence of the first of each",
     "leaderboard": "Leaderboard: mean score of all attempts, EUR/m2, and the best of k beside it",
     "conduct": "How campaigns used time and evidence, and how that goes with their gain",
+    "published": "The published study: mean scores and tests, corrected and first analysis, EUR/m2",
+    "published_by_year": "The published study: primary tests within weather years, EUR/m2",
 }
 """Title of each table, by name."""
-NEEDS = {"agents": "agents", "table1": "related"}
+NEEDS = {
+    "agents": "agents",
+    "table1": "related",
+    "published": "published",
+    "published_by_year": "published",
+}
 """Section of the numbers that a table is made from, where a study may lack it."""
 
 
@@ -90,12 +99,14 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "by_year": _year_rows,
         "readers": _reader_rows,
         "resources": _resource_rows,
-        "diagnostics": _diagnostic_rows,
+        "diagnostics": lambda known: diagnostic_rows(known, labels(known), FEEDBACK_WORDS),
         "agents": _agent_rows,
         "campaigns": _campaign_rows,
         "anchored": lambda known: anchored_rows(known, _places(known)),
         "failures": lambda known: failure_rows(known, _places(known)),
         "conduct": lambda known: conduct_rows(known, _places(known)),
+        "published": published_rows,
+        "published_by_year": published_year_rows,
         "leaderboard": lambda known: leaderboard_rows(known, labels(known), FEEDBACK_WORDS),
     }
     rows = makers[name](numbers)
@@ -203,6 +214,14 @@ def _estimate(test: Mapping[str, Any]) -> Row:
     }
 
 
+def _first_analysis(test: Mapping[str, Any]) -> Row:
+    """The published test as it was before its correction."""
+    first = (test["published"] or {}).get("original") or {}
+    names = {"": "estimate", "_low": "ci_low", "_high": "ci_high"}
+    cells = {f"published_first{end}": two_decimals(first.get(name)) for end, name in names.items()}
+    return {**cells, "published_first_p_adjusted": p_text(first.get("p_adjusted"))}
+
+
 def _test_rows(numbers: Numbers) -> list[Row]:
     return [
         {
@@ -217,6 +236,7 @@ def _test_rows(numbers: Numbers) -> list[Row]:
             "p_adjusted": p_text(test["p_adjusted"]),
             "adjustment": f"{test['adjustment']}, {test['family_size']} tests",
             "published_p_adjusted": p_text((test["published"] or {}).get("p_adjusted")),
+            **_first_analysis(test),
             "verdict": test["verdict"],
             "p_equivalent_adjusted": p_text(test["p_equivalent_adjusted"]),
             "minimum_detectable": two_decimals(test["minimum_detectable"]),
@@ -321,28 +341,6 @@ def _resource_rows(numbers: Numbers) -> list[Row]:
     return rows
 
 
-def _diagnostic_rows(numbers: Numbers) -> list[Row]:
-    """Counts by method and condition; comparisons of conditions stand in the first row."""
-    names = labels(numbers)
-    rows = []
-    diagnosed = numbers["diagnostics"]["methods"]
-    for method in (item["name"] for item in numbers["methods"] if item["name"] in diagnosed):
-        for place, mode in enumerate(numbers["study"]["feedback"]):
-            facts = dict(diagnosed[method]["conditions"][mode])
-            means = facts.pop("mean_per_campaign")
-            pairs = (diagnosed[method]["full_and_endpoint"] or {}) if place == 0 else {}
-            rows.append(
-                {
-                    "method": names[method],
-                    "feedback": FEEDBACK_WORDS[mode],
-                    **{key: str(facts[key]) for key in sorted(facts)},
-                    **{f"mean_{key}": two_decimals(means[key]) for key in sorted(means)},
-                    **_pair_cells(pairs),
-                }
-            )
-    return rows
-
-
 def _agent_rows(numbers: Numbers) -> list[Row]:
     """A row for each measure, a column for each language model and condition."""
     names, found = labels(numbers), (numbers["agents"] or {"methods": {}})["methods"]
@@ -353,17 +351,12 @@ def _agent_rows(numbers: Numbers) -> list[Row]:
     }
     measures = dict.fromkeys(key for cells in columns.values() for key in cells)
     return [
-        {"measure": measure, **{column: cells[measure] for column, cells in columns.items()}}
+        {
+            "measure": measure,
+            **{column: cells.get(measure, "") for column, cells in columns.items()},
+        }
         for measure in measures
     ]
-
-
-def _pair_cells(pairs: Mapping[str, Any]) -> Row:
-    whole: Sequence[str] = ("pairs", "same_later_schedule", "identical_recommendation")
-    return {
-        **{key: str(pairs.get(key, "")) for key in whole},
-        "mean_recommendation_distance": two_decimals(pairs.get("mean_recommendation_distance")),
-    }
 
 
 def _campaign_rows(numbers: Numbers) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Boxes with a title, words and facts, and arrows between them: what the schematic figures share."""
+"""Boxes with title, words and facts, and arrows between them: what schematic figures share."""
 
 from __future__ import annotations
 
@@ -84,9 +84,7 @@ def draw_box(
         )
     )
     middle = frame.left + frame.width / 2
-    axis.text(
-        middle, frame.top - 0.06, title, ha="center", va="top", fontsize=7.5, weight="bold"
-    )
+    axis.text(middle, frame.top - 0.06, title, ha="center", va="top", fontsize=7.5, weight="bold")
     lines = textwrap.wrap(words, int(CHARS_IN * (frame.width - 0.08)))
     axis.text(
         middle, frame.top - 0.25, "\n".join(lines), ha="center", va="top", fontsize=6, color=GREY

@@ -17,10 +17,10 @@ from slowlab.plots.style import BLACK, GREEN, GREY
 HEIGHT_IN = 3.05
 """Height that the drawing needs, inches."""
 _TOP, _MIDDLE_TOP, _MIDDLE_BOTTOM, _BOTTOM = 2.66, 1.52, 1.12, 0.06
-_AGENT, _FIELD, _HIDDEN, _SCORE = (0.0, 1.62), (2.16, 1.9), (4.52, 1.1), (5.9, 1.1)
+_AGENT, _FIELD, _HIDDEN, _SCORE = (0.0, 1.56), (2.08, 1.76), (4.34, 1.2), (5.8, 1.2)
 """Left edge and width of the four columns, inches."""
 _OVER, _GROUND = 2.88, "#EDEDEA"
-_LANES_TOP, _LANES_BOTTOM = 0.28, 0.4  # from the edges of the box of crops
+_LANES_TOP, _LANES_BOTTOM = 0.27, 0.46  # from the edges of the box of crops
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def draw_campaign(
     """
     blank(axis, width_in, HEIGHT_IN)
     plan, crops, executor, reads, tools, score = frames = _frames()
-    ground = (_HIDDEN[0] - 0.1, 0.0), width_in - _HIDDEN[0] + 0.1, _TOP + 0.06
+    ground = (_HIDDEN[0] - 0.06, 0.0), width_in - _HIDDEN[0] + 0.06, _TOP + 0.06
     axis.add_patch(Rectangle(*ground, facecolor=_GROUND, linewidth=0, zorder=0))
     for place, (frame, step) in enumerate(zip(frames, steps, strict=True)):
         name = f"campaign-step{place}"
@@ -126,9 +126,7 @@ def _draw_lanes(axis: Axes, frame: Frame, calendar: CampaignCalendar) -> None:
     tall = (frame.height - _LANES_TOP - _LANES_BOTTOM) / calendar.compartments
     for unit in range(calendar.compartments):
         low = bottom + tall * (calendar.compartments - 1 - unit)
-        axis.text(
-            left - 0.05, low + tall / 2, f"C{unit + 1}", ha="right", va="center", fontsize=6
-        )
+        axis.text(left - 0.05, low + tall / 2, f"C{unit + 1}", ha="right", va="center", fontsize=6)
         for number, day in enumerate(calendar.starts()):
             bar = Rectangle(
                 (left + day * inch_a_day, low + 0.12 * tall),

@@ -21,13 +21,15 @@ _WORDS = {
     "crops": ("crops", ""),
     "executor": (
         "hidden executor",
-        "Simulates the site in a year of weather, in a process of its own.",
+        "Simulates the site in one year of weather, in a process of its own. Cultivar, facility "
+        "and compartments differ from site to site.",
     ),
     "reads": ("reads", "What is let through depends on the feedback condition."),
     "tools": ("tools", "Models and predictions from what was read, nothing else."),
     "score": (
         "private score",
-        "The policy on the same site in years that no one was shown.",
+        "The policy is planted anew on the same site, in years that no one was shown. No method is "
+        "told its score.",
     ),
 }
 _FEEDBACK = {
@@ -62,16 +64,17 @@ def campaign_calendar(numbers: Numbers) -> CampaignCalendar:
 
 def campaign_words(numbers: Numbers) -> str:
     """What stands below the drawing."""
+    latest = _known(numbers)["calendar", "latest start"]
     return (
-        "Blue: rules of this study. Grey ground: what a method never sees. Crops are drawn as early "
-        f"as the calendar allows; no crop starts after {_known(numbers)['calendar', 'latest start']}."
+        "Blue: rules of this study. Grey ground: what a method never sees. Crops are drawn as "
+        f"early as the calendar allows; no crop starts after {latest}."
     )
 
 
 def _facts(numbers: Numbers) -> dict[str, tuple[str, ...]]:
     known, lines = _known(numbers), numbers["timelines"]
     hidden = sum(row["group"] == "site, hidden" for row in numbers["environment"])
-    plantings = " and ".join(str(day) for day in lines["scored_plantings"])
+    plantings = ", ".join(str(day) for day in lines["scored_plantings"])
     return {
         "plan": (
             f"{known['interface', 'starts']} starts",
@@ -79,8 +82,8 @@ def _facts(numbers: Numbers) -> dict[str, tuple[str, ...]]:
             f"{known['interface', 'interface calls']} calls in all",
         ),
         "crops": (
-            f"{known['facility', 'compartments']}, {known['calendar', 'crop']} a crop, "
-            f"{known['calendar', 'cleaning']} cleaning",
+            f"{known['facility', 'compartments']}",
+            f"{known['calendar', 'crop']} a crop, {known['calendar', 'cleaning']} cleaning",
         ),
         "executor": (
             f"{hidden} hidden numbers",
@@ -90,7 +93,7 @@ def _facts(numbers: Numbers) -> dict[str, tuple[str, ...]]:
         "reads": tuple(_FEEDBACK[mode] for mode in numbers["study"]["feedback"]),
         "tools": (f"{known['interface', 'analysis tool calls']} calls",),
         "score": (
-            f"planted on days {plantings}",
+            f"plantings: day {plantings}",
             f"{numbers['study']['scoring_years_per_site']} years a site",
             "margin, EUR/m2",
         ),

@@ -31,6 +31,7 @@ from slowlab.plan.items import (
     sources,
 )
 from slowlab.plan.run_log import log_event
+from slowlab.plan.shown import published_tables
 from slowlab.plan.study import INITIAL
 from slowlab.plan.workflow_config import study_of_workflow
 from slowlab.prereg.gate import lock_for
@@ -85,6 +86,7 @@ FIGURES = [
 TABLES = ["table1", "table2", "table3", "table4", "table5", "gains", "by_year"]
 TABLES += ["resources", "diagnostics", "campaigns", *(["readers"] if READERS else [])]
 TABLES += ["anchored", "failures", "leaderboard", "conduct"]
+TABLES += published_tables(STUDY)
 TABLES += ["agents"] if AGENTS else []
 AGENT_TABLES = ["agents", "agent_steps"]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
