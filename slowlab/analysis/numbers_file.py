@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,23 @@ from slowlab.canonical import JsonLimits, canonical_json, loads_strict
 from slowlab.io import atomic_write_text
 
 FORMAT = "slowlab-numbers-1"
+_PACKAGES = ("greenlight", "jax", "numpy", "pandas", "scipy")
 _LIMITS = JsonLimits(max_bytes=256 * 1024 * 1024)
 
 
 class NumbersError(ValueError):
     """A file that holds no numbers of a study; the message says what was expected."""
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages on which numbers rest, as far as they are installed."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def write_numbers(path: str | Path, numbers: Mapping[str, Any]) -> Path:

@@ -18,7 +18,7 @@ from slowlab.analysis.autolab import autolab_numbers
 from slowlab.analysis.diagnostics import diagnostics
 from slowlab.analysis.environment_table import environment_rows
 from slowlab.analysis.example_steps import example_steps
-from slowlab.analysis.numbers_file import FORMAT
+from slowlab.analysis.numbers_file import FORMAT, package_versions
 from slowlab.analysis.paired import Cell
 from slowlab.analysis.published_tables import published_section
 from slowlab.analysis.related_table import related_benchmarks
@@ -78,6 +78,7 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
         "published": published_section(inputs.contract),
         "provenance": {
             "slowlab": version("slowlab"),
+            "versions": package_versions(),
             "inputs": dict(inputs.hashes),
             "lock": inputs.lock,
         },
