@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -41,14 +42,17 @@ def write_numbers(path: str | Path, numbers: Mapping[str, Any]) -> Path:
 
 
 def read_numbers(path: str | Path) -> dict[str, Any]:
-    """Read what :func:`write_numbers` wrote.
+    """Read what :func:`write_numbers` wrote, also where it was compressed to ``.gz``.
 
     Raises:
         StrictJsonError: not acceptable JSON.
         NumbersError: another kind of document.
         OSError: the file cannot be read.
     """
-    numbers = loads_strict(Path(path).read_bytes(), _LIMITS)
+    content = Path(path).read_bytes()
+    if Path(path).suffix == ".gz":
+        content = gzip.decompress(content)
+    numbers = loads_strict(content, _LIMITS)
     if not isinstance(numbers, dict) or numbers.get("format") != FORMAT:
         raise NumbersError(f"{path}: is not of the form {FORMAT}")
     return numbers

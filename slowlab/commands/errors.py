@@ -45,6 +45,7 @@ def _user_errors() -> tuple[type[Exception], ...]:
     from slowlab.greenlight.definition import DefinitionError
     from slowlab.greenlight.lanes import LaneParameterError
     from slowlab.methods._base import MethodError
+    from slowlab.prereg.errors import LockError
     from slowlab.strict_yaml import YamlError
     from slowlab.tools.artifacts import ArtifactError
     from slowlab.weather.series import WeatherError
@@ -64,6 +65,7 @@ def _user_errors() -> tuple[type[Exception], ...]:
         DefinitionError,
         JournalError,
         LaneParameterError,
+        LockError,
         MethodError,
         OSError,
         OpeningError,
