@@ -61,6 +61,8 @@ TITLES = {
 """Title of each table, by name."""
 NEEDS = {
     "agents": "agents",
+    **dict.fromkeys(("anchored", "failures", "leaderboard", "conduct"), "autolab"),
+    "table4": "example_steps",
     "table1": "related",
     "published": "published",
     "published_by_year": "published",
