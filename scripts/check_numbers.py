@@ -23,6 +23,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,8 @@ _BLOCK = re.compile(
     re.DOTALL,
 )
 _MARK = "<!-- numbers:"
+_SHOWN = 20
+"""Faults of one document that are printed."""
 
 
 class Allowed(ConfigModel):
@@ -207,8 +210,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="fill the blocks of documents")
     options = parser.parse_args(arguments)
     faults = check(write=options.write)
-    for fault in faults:
-        print(fault)
+    for _, group in groupby(faults, key=lambda fault: fault.file):
+        own = list(group)
+        print(*own[:_SHOWN], sep="\n")
+        if len(own) > _SHOWN:
+            print(f"... and {len(own) - _SHOWN} more in {own[0].file}")
     print(f"{len(faults)} number(s) to mend" if faults else "no hand-written results")
     return 1 if faults else 0
 
