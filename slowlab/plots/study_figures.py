@@ -125,7 +125,8 @@ def draw_example(numbers: Numbers) -> Figure:
     rows = _or_empty(contrast_rows(numbers, "e1"), "no other method")
     tall = max(_LANE_IN * lines["compartments"], _row_in(rows) * len(rows))
     lanes_in = min(tall, _LARGEST_LANE_IN * lines["compartments"])
-    frame = StudyFrame(numbers, tall, caption(numbers, timeline_words(numbers)), _legend(rows))
+    words = f"{timeline_words(numbers)} {test_words(numbers)}"
+    frame = StudyFrame(numbers, tall, caption(numbers, words), _legend(rows))
     middle = 0.5 * DOUBLE_COLUMN_IN - 0.15
     _timeline(frame.axes(0.32, middle, 0.0, lanes_in), numbers, lines["example_method"], "gantt")
     left = middle + label_width_in(longest_line([row.label for row in rows]))

@@ -162,7 +162,9 @@ def test_a_file_holds_the_numbers_and_nothing_else(name, numbers, files) -> None
     for gid, values in expected.items():
         axis = axes[gid]
         found = x_values(axis, drawn[gid])
-        if gid.endswith("-reads"):
+        if len(values) == 1:
+            found = sorted({round(value, 9) for value in found})  # a marker and its own line
+        elif gid.endswith("-reads"):
             found = found[::2]  # from and to of upright lines
         elif len(found) > len(values):
             found = [min(found), max(found)]  # corners of a bar
