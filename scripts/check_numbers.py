@@ -7,11 +7,11 @@ marks that this script fills from the numbers that are kept in ``docs/results/``
     (filled)
     <!-- /numbers -->
 
-``answer`` gives the answer in words, ``table:<name>`` a table. Everything else that looks like a
-result is a fault, unless ``scripts/allowed_numbers.yaml`` names it with a reason: a published
-number with its citation, a constant of the specification, a measured speed with the command that
-prints it. Code is no prose and is not looked at, nor are pages that a test holds equal to the
-numbers that are kept beside them.
+``answer`` gives the answer in words, ``time`` how long the study took, ``table:<name>`` a table.
+Everything else that looks like a result is a fault, unless ``scripts/allowed_numbers.yaml`` names
+it with a reason: a published number with its citation, a constant of the specification, a measured
+speed with the command that prints it. Code is no prose and is not looked at, nor are pages that a
+test holds equal to the numbers that are kept beside them.
 
 Usage: ``python scripts/check_numbers.py`` (exit code 1 and one line a fault), ``--write`` to fill.
 """
@@ -35,7 +35,7 @@ from slowlab.analysis.study_tables import markdown_lines, table
 from slowlab.config import ConfigModel, load_config
 from slowlab.io import atomic_write_text
 from slowlab.report.document import page_name
-from slowlab.report.kept import NUMBERS
+from slowlab.report.kept import NUMBERS, RUN, StudyRun, read_run
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = Path("scripts") / "allowed_numbers.yaml"
@@ -95,6 +95,14 @@ class AllowedNumbers(ConfigModel):
 
 
 @dataclass(frozen=True)
+class Kept:
+    """What is kept of a documented study."""
+
+    numbers: Mapping[str, Any]
+    run: StudyRun
+
+
+@dataclass(frozen=True)
 class Fault:
     """Something that a person has to mend; ``line`` counts from 1, 0 for the whole file."""
 
@@ -143,27 +151,32 @@ def faults_in(file: str, text: str, allowed: Sequence[Allowed]) -> list[Fault]:
     return faults
 
 
-def filled(text: str, numbers_of: Mapping[str, Mapping[str, Any]]) -> str:
-    """A document with its blocks filled from the kept numbers of studies, by name.
+def filled(text: str, kept: Mapping[str, Kept]) -> str:
+    """A document with its blocks filled from what is kept of studies, by name.
 
     Raises:
         KeyError: no numbers are kept of a study, or it has no such item.
     """
     return _BLOCK.sub(
         lambda found: (
-            f"{found['begin']}{_item(numbers_of[found['study']], found['item'])}\n{found['end']}"
+            f"{found['begin']}{_item(kept[found['study']], found['item'])}\n{found['end']}"
         ),
         text,
     )
 
 
-def _item(numbers: Mapping[str, Any], item: str) -> str:
+def _item(kept: Kept, item: str) -> str:
     if item == "answer":
-        return answer(numbers)
+        return answer(kept.numbers)
+    if item == "time":
+        done = [run for run in kept.run.runs if run.wall_s is not None]
+        minutes = sum(run.wall_s or 0.0 for run in done) / 60
+        cores = sorted({run.cores for run in done})
+        return f"{minutes:.0f} minutes on {' and '.join(map(str, cores))} cores"
     kind, _, name = item.partition(":")
     if kind != "table":
-        raise KeyError(f"numbers:{item}: answer or table:<name>")
-    frame = table(name, numbers).drop(columns="mark", errors="ignore").astype("str")
+        raise KeyError(f"numbers:{item}: answer, time or table:<name>")
+    frame = table(name, kept.numbers).drop(columns="mark", errors="ignore").astype("str")
     return "\n".join(markdown_lines(frame.loc[:, (frame != "").any()]))
 
 
@@ -175,10 +188,10 @@ def check(root: Path = ROOT, *, write: bool = False) -> list[Fault]:
         write: whether to fill blocks in place first.
     """
     kept = {
-        path.parent.name: read_numbers(path)
-        for path in (root / "docs/results").glob(f"*/{NUMBERS}")
+        path.parent.name: Kept(read_numbers(path), read_run(path.with_name(RUN)))
+        for path in sorted((root / "docs/results").glob(f"*/{NUMBERS}"))
     }
-    generated = {f"docs/{page_name(numbers)}" for numbers in kept.values()}
+    generated = {f"docs/{page_name(item.numbers)}" for item in kept.values()}
     allowed = load_config(root / ALLOWED, AllowedNumbers).allowed
     files = [
         path.relative_to(root).as_posix()

@@ -11,6 +11,7 @@ from scripts.check_numbers import (
     ALLOWED,
     ROOT,
     Allowed,
+    Kept,
     check,
     faults_in,
     filled,
@@ -19,6 +20,7 @@ from scripts.check_numbers import (
 )
 from slowlab.analysis.answer import answer
 from slowlab.analysis.study_numbers import build_numbers
+from slowlab.report.kept import Run, StudyRun
 from tests.analysis.synthetic_study import synthetic_inputs
 
 WHY = "a constant of the specification"
@@ -127,11 +129,15 @@ def test_blocks_are_filled_from_kept_numbers_and_then_exempt() -> None:
     numbers = build_numbers(synthetic_inputs(sites=3, readers=()))
     text = "# A\n\n<!-- numbers:made:answer -->\nold 1.23\n<!-- /numbers -->\n\nb\n"
     text += "<!-- numbers:made:table:table2 -->\n<!-- /numbers -->\n"
-    now = filled(text, {"made": numbers})
+    text += "<!-- numbers:made:time -->\n<!-- /numbers -->\n"
+    runs = (Run(wall_s=None, cores=2, succeeded=False), Run(wall_s=600, cores=2, succeeded=True))
+    made = {"made": Kept(numbers, StudyRun(command="", runs=runs))}
+    now = filled(text, made)
+    assert "10 minutes on 2 cores" in now
     assert answer(numbers) in now
     assert "| method |" in now
     assert "1.23\n<!--" not in now
-    assert filled(now, {"made": numbers}) == now
+    assert filled(now, made) == now
     assert found(now) == []
     with pytest.raises(KeyError):
         filled(text, {})
