@@ -34,7 +34,7 @@ from slowlab.analysis.numbers_file import read_numbers
 from slowlab.analysis.study_tables import markdown_lines, table
 from slowlab.config import ConfigModel, load_config
 from slowlab.io import atomic_write_text
-from slowlab.report.document import page_name
+from slowlab.report.document import SHORTEST_S, page_name
 from slowlab.report.kept import NUMBERS, RUN, StudyRun, read_run
 
 ROOT = Path(__file__).parents[1]
@@ -169,7 +169,7 @@ def _item(kept: Kept, item: str) -> str:
     if item == "answer":
         return answer(kept.numbers)
     if item == "time":
-        done = [run for run in kept.run.runs if run.wall_s is not None]
+        done = [run for run in kept.run.runs if (run.wall_s or 0.0) >= SHORTEST_S]
         minutes = sum(run.wall_s or 0.0 for run in done) / 60
         cores = sorted({run.cores for run in done})
         return f"{minutes:.0f} minutes on {' and '.join(map(str, cores))} cores"
@@ -208,7 +208,11 @@ def check(root: Path = ROOT, *, write: bool = False) -> list[Fault]:
             continue
         text = (root / file).read_text(encoding="utf-8")
         if _MARK in text:
-            now = filled(text, kept)
+            try:
+                now = filled(text, kept)
+            except KeyError as error:
+                faults.append(Fault(file, 0, f"nothing is kept of what a block asks for: {error}"))
+                continue
             if write and now != text:
                 atomic_write_text(root / file, now)
             elif now != text:

@@ -23,7 +23,7 @@ RESULTS = "results.md"
 """The page of the locked study."""
 LEFT_OUT = ("conduct", "table1", "published_by_year")
 """Tables that a page of Markdown is too narrow for, or that belong to the paper; see the report."""
-_SHORTEST_S = 6.0
+SHORTEST_S = 6.0
 """Runs that ended sooner only drew something again and are not listed."""
 _STAGES = {
     "campaigns": "campaigns",
@@ -202,7 +202,7 @@ def _time(run: StudyRun) -> str:
     """How long it took: the workflow's own clock, and the seconds of its jobs."""
     lines = ["## Time", ""]
     for each in run.runs:
-        if each.succeeded and each.wall_s is not None and each.wall_s < _SHORTEST_S:
+        if each.succeeded and each.wall_s is not None and each.wall_s < SHORTEST_S:
             continue
         end = "killed" if each.wall_s is None else f"{each.wall_s / 60:.1f} minutes"
         lines.append(
