@@ -17,7 +17,7 @@ from slowlab.analysis.study_tables import mark_text, markdown_lines, table
 from slowlab.io import atomic_path, atomic_write_text
 from slowlab.plots.study_figures import figures_of
 from slowlab.report.contents import Section, contents, item_word
-from slowlab.report.kept import NUMBERS, StudyRun, keep, kept_folder
+from slowlab.report.kept import BESIDE, NUMBERS, StudyRun, keep, keep_beside, kept_folder
 
 RESULTS = "results.md"
 """The page of the locked study."""
@@ -54,12 +54,13 @@ def write_document(study_folder: Path, target: Path, run: StudyRun) -> Path:
     """
     numbers = read_numbers(study_folder / "numbers.json")
     pictures = target.parent / "figures" / numbers["study"]["name"]
-    for name in figures_of(numbers):
-        picture = study_folder / "figures" / f"{name}.png"
-        if picture.is_file():
-            with atomic_path(pictures / picture.name) as part:
-                shutil.copyfile(picture, part)
+    drawn = [study_folder / "figures" / f"{name}.png" for name in figures_of(numbers)]
+    drawn += [path for name in BESIDE for path in study_folder.glob(f"figures/{name}*.png")]
+    for picture in (path for path in drawn if path.is_file()):
+        with atomic_path(pictures / picture.name) as part:
+            shutil.copyfile(picture, part)
     keep(target, numbers, run)
+    keep_beside(target, numbers["study"]["name"], study_folder)
     return atomic_write_text(target, render_page(target, numbers, run))
 
 
@@ -70,11 +71,15 @@ def render_page(page: Path, numbers: Mapping[str, Any], run: StudyRun) -> str:
     shown = [item for item in figures_of(numbers) if (pictures / f"{item}.png").is_file()]
     addresses = {item: f"figures/{name}/{item}.png" for item in shown}
     kept = (kept_folder(page, name) / NUMBERS).relative_to(page.parent).as_posix()
-    return render_document(numbers, addresses, run, kept)
+    return render_document(numbers, addresses, run, kept, _beside(page, name))
 
 
 def render_document(
-    numbers: Mapping[str, Any], figures: Mapping[str, str], run: StudyRun, kept: str = ""
+    numbers: Mapping[str, Any],
+    figures: Mapping[str, str],
+    run: StudyRun,
+    kept: str = "",
+    beside: str = "",
 ) -> str:
     """The page as Markdown.
 
@@ -83,6 +88,7 @@ def render_document(
         figures: address of each figure by its name; others are left out.
         run: what the page tells besides the numbers.
         kept: address of the kept numbers; empty where there are none.
+        beside: results with files of their own, as Markdown.
     """
     study, mark = numbers["study"], mark_text(numbers)
     title = (
@@ -98,11 +104,27 @@ def render_document(
         + ("Exploratory: no analysis was locked." if study["exploratory"] else ""),
         model_statement(numbers),
         "\n\n".join(_sections(numbers, figures)),
+        beside,
         _run_section(numbers, run),
         _time(run),
         _again(kept),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _beside(page: Path, study: str) -> str:
+    """Kept results with files of their own: their tables, and figures whose names begin so."""
+    parts = []
+    for name in BESIDE:
+        table_file = kept_folder(page, study) / f"{name}.md"
+        if not table_file.is_file():
+            continue
+        heading, _, rest = table_file.read_text(encoding="utf-8").strip().partition("\n")
+        title = heading.lstrip("# ")
+        pictures = sorted((page.parent / "figures" / study).glob(f"{name}*.png"))
+        shown = [f"![{title}](figures/{study}/{path.name})" for path in pictures]
+        parts += [f"## {title}", *shown, rest.strip()]
+    return "\n\n".join(parts)
 
 
 def model_statement(numbers: Mapping[str, Any]) -> str:

@@ -21,6 +21,9 @@ from slowlab.prereg.declaration import Declaration
 from slowlab.prereg.manifest import Manifest
 
 NUMBERS, RUN = "numbers.json.gz", "run.json"
+BESIDE = ("second_look",)
+"""Results that are made from the numbers later and have files of their own: figures whose names
+begin so, and a table in Markdown. Those that a study has are kept and shown too."""
 _FOLDER = "results"
 
 
@@ -122,6 +125,19 @@ def keep(page: Path, numbers: Mapping[str, Any], run: StudyRun) -> Path:
     atomic_write_bytes(folder / NUMBERS, gzip.compress(text.encode("utf-8"), 9, mtime=0))
     atomic_write_text(folder / RUN, canonical_json(run.model_dump(mode="json")) + "\n")
     return folder
+
+
+def keep_beside(page: Path, study: str, results: Path) -> None:
+    """Copy tables of :data:`BESIDE` that a study has.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    for name in BESIDE:
+        table = results / "tables" / f"{name}.md"
+        if table.is_file():
+            text = table.read_text(encoding="utf-8")
+            atomic_write_text(kept_folder(page, study) / table.name, text)
 
 
 def read_run(path: Path) -> StudyRun:

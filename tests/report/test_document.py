@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,21 @@ def test_what_is_kept_gives_the_page_and_every_table_again(numbers, page):
     first = (folder / NUMBERS).read_bytes()
     assert first[4:8] == bytes(4), "a compressed file with a date differs from run to run"
     assert gzip.decompress(first).endswith(b"}\n")
+
+
+def test_results_with_files_of_their_own_are_shown_and_kept(numbers, folder, tmp_path):
+    study = tmp_path / "study"
+    shutil.copytree(folder, study)
+    (study / "tables").mkdir()
+    (study / "tables" / "second_look.md").write_text("# A second look\n\n| a |\n| --- |\n")
+    picture = (study / "figures" / "figure3.png").read_bytes()
+    (study / "figures" / "second_look_checks.png").write_bytes(picture)
+    page = write_document(study, tmp_path / "docs" / "study.md", NOTHING)
+    text = page.read_text(encoding="utf-8")
+    assert "## A second look\n\n![A second look](figures/synthetic/second_look_checks.png)" in text
+    assert (page.parent / "figures/synthetic/second_look_checks.png").read_bytes() == picture
+    assert (page.parent / "results/synthetic/second_look.md").is_file()
+    assert text == render_page(page, numbers, NOTHING)
 
 
 def test_tables_stand_in_it_without_empty_columns(numbers):
