@@ -54,7 +54,36 @@ def agent_cells(numbers: Numbers, method: str, feedback: str) -> Row:
         "share_of_attempts_with_readings_answered": two_decimals(predictor["share"]),
         "reaches_gate": {None: "", True: "yes", False: "no"}[predictor["reaches_gate"]],
         "failed_attempts_by_fault": count_text(known["totals"]["faults"]),
+        **_published_cells(known.get("published"), feedback),
     }
+
+
+_OF_CONDITION = {
+    "input_chars": "prompt_characters",
+    "format_errors": "format_errors",
+    "invalid_actions": "invalid_actions",
+    "tool_calls": "tool_calls",
+    "observe_calls": "observe_calls",
+}
+_OF_BOTH = {
+    "calls": "model_calls",
+    "prompt_tokens": "prompt_tokens",
+    "completion_tokens": "completion_tokens",
+    "usd": "cost_usd",
+}
+
+
+def _published_cells(published: Mapping[str, Any] | None, feedback: str) -> Row:
+    """Published means under the names of ours; those of a campaign count both of its branches."""
+    if published is None:
+        return {}
+    own = published.get(feedback, {})
+    one = {f"published_mean_{our}": (our, own.get(key)) for key, our in _OF_CONDITION.items()}
+    two = {
+        f"published_mean_{our}_both_branches": (our, published.get(key))
+        for key, our in _OF_BOTH.items()
+    }
+    return {key: _mean_text(our, value) for key, (our, value) in {**one, **two}.items()}
 
 
 def one_line(text: str) -> str:

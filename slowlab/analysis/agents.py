@@ -17,6 +17,7 @@ import pandas as pd
 from slowlab.agents.outages import AttemptFault
 from slowlab.agents.summary import FLAGS, SHARED
 from slowlab.analysis.study_inputs import AnalysisInputs
+from slowlab.analysis.study_published import comparable, published_accounting
 from slowlab.analysis.study_scores import number
 from slowlab.campaign.settlement import CampaignStatus
 
@@ -57,7 +58,7 @@ def agent_numbers(inputs: AnalysisInputs) -> dict[str, Any] | None:
     study = inputs.study
     if not study.language_models:
         return None
-    table = _own_rows(inputs)
+    table, shown = _own_rows(inputs), comparable(inputs.contract)
     return {
         "predictor_gate": PREDICTOR_GATE,
         "totals": totals(table),
@@ -65,6 +66,7 @@ def agent_numbers(inputs: AnalysisInputs) -> dict[str, Any] | None:
             item.name: {
                 "model": item.model,
                 "harness": item.harness,
+                "published": published_accounting(item.published) if shown else None,
                 "totals": totals(table[table["method"] == item.name]),
                 "conditions": {
                     mode: condition_numbers(inputs, table, item.name, mode)

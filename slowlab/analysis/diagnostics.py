@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from slowlab.analysis.study_inputs import ENDPOINT, FULL, AnalysisInputs
+from slowlab.analysis.study_published import comparable, published_process
 from slowlab.analysis.study_scores import number
 from slowlab.campaign.settlement import CampaignStatus
 from slowlab.world.policy import POLICY_FIELDS, Policy, PolicyBounds, encode, to_unit
@@ -42,7 +43,7 @@ _COUNTS = (
 
 def diagnostics(inputs: AnalysisInputs) -> dict[str, Any]:
     """Diagnostics of every method that experiments, by feedback condition, and between the two."""
-    study = inputs.study
+    study, shown = inputs.study, comparable(inputs.contract)
     table: dict[str, Any] = {
         "schedule_tolerance_days": SCHEDULE_TOLERANCE_DAYS,
         "wave_tolerance_days": WAVE_TOLERANCE_DAYS,
@@ -55,7 +56,11 @@ def diagnostics(inputs: AnalysisInputs) -> dict[str, Any]:
         }
         both = {FULL, ENDPOINT} <= set(study.feedback)
         pairs = pair_diagnostics(inputs, item.name) if both else None
-        table["methods"][item.name] = {"conditions": conditions, "full_and_endpoint": pairs}
+        table["methods"][item.name] = {
+            "conditions": conditions,
+            "full_and_endpoint": pairs,
+            "published": published_process(item.published) if shown else None,
+        }
     return table
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,23 @@ from slowlab.canonical import JsonLimits, canonical_json, loads_strict
 from slowlab.io import atomic_write_text
 
 FORMAT = "slowlab-numbers-1"
+_PACKAGES = ("greenlight", "jax", "numpy", "pandas", "scipy")
 _LIMITS = JsonLimits(max_bytes=256 * 1024 * 1024)
 
 
 class NumbersError(ValueError):
     """A file that holds no numbers of a study; the message says what was expected."""
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages on which numbers rest, as far as they are installed."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def write_numbers(path: str | Path, numbers: Mapping[str, Any]) -> Path:
@@ -28,14 +42,17 @@ def write_numbers(path: str | Path, numbers: Mapping[str, Any]) -> Path:
 
 
 def read_numbers(path: str | Path) -> dict[str, Any]:
-    """Read what :func:`write_numbers` wrote.
+    """Read what :func:`write_numbers` wrote, also where it was compressed to ``.gz``.
 
     Raises:
         StrictJsonError: not acceptable JSON.
         NumbersError: another kind of document.
         OSError: the file cannot be read.
     """
-    numbers = loads_strict(Path(path).read_bytes(), _LIMITS)
+    content = Path(path).read_bytes()
+    if Path(path).suffix == ".gz":
+        content = gzip.decompress(content)
+    numbers = loads_strict(content, _LIMITS)
     if not isinstance(numbers, dict) or numbers.get("format") != FORMAT:
         raise NumbersError(f"{path}: is not of the form {FORMAT}")
     return numbers

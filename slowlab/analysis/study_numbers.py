@@ -21,8 +21,10 @@ from slowlab.analysis.environment_table import environment_rows
 from slowlab.analysis.example_steps import example_steps
 from slowlab.analysis.headroom import headroom_numbers
 from slowlab.analysis.mixed_model import mixed_model_numbers
-from slowlab.analysis.numbers_file import FORMAT
+from slowlab.analysis.numbers_file import FORMAT, package_versions
 from slowlab.analysis.paired import Cell, Differences
+from slowlab.analysis.published_tables import published_section
+from slowlab.analysis.related_table import related_benchmarks
 from slowlab.analysis.repeat_rule import completeness, repeat_rule_numbers
 from slowlab.analysis.results import ContrastResult, family_results
 from slowlab.analysis.samples import round_result
@@ -84,8 +86,11 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
         "environment": environment_rows(
             inputs.contract, inputs.distribution, inputs.study.weather, inputs.study.feedback
         ),
+        "related": related_benchmarks(),
+        "published": published_section(inputs.contract),
         "provenance": {
             "slowlab": version("slowlab"),
+            "versions": package_versions(),
             "inputs": dict(inputs.hashes),
             "lock": inputs.lock,
         },

@@ -34,9 +34,16 @@ def comparable(contract: Contract) -> bool:
 
 
 def published_test(name: str | None) -> dict[str, Any] | None:
-    """A published test of the corrected analysis; None where there is none of that name."""
-    tests = {**primary_tests(Version.CORRECTED), **secondary_tests(Version.CORRECTED)}
-    return published_estimate(tests.get(name or ""))
+    """A published test; None where there is none of that name.
+
+    Returns:
+        The corrected analysis, as in :func:`published_estimate`, and the first one as ``original``.
+    """
+    corrected, original = (
+        published_estimate({**primary_tests(kind), **secondary_tests(kind)}.get(name or ""))
+        for kind in (Version.CORRECTED, Version.ORIGINAL)
+    )
+    return None if corrected is None else {**corrected, "original": original}
 
 
 def published_estimate(estimate: Estimate | None) -> dict[str, Any] | None:
@@ -121,3 +128,19 @@ def published_side_wall(setting: str, names: Mapping[str, str | None]) -> dict[s
                 "minus_baseline": None if beside is None else beside.mean,
             }
     return rows
+
+
+def published_process(name: str | None) -> dict[str, Any] | None:
+    """What the published campaigns of a language model did with what they could see."""
+    return _of_model("process_feedback", name)
+
+
+def published_accounting(name: str | None) -> dict[str, Any] | None:
+    """What the published campaigns of a language model asked, answered and cost."""
+    return _of_model("accounting", name)
+
+
+def _of_model(block: str, name: str | None) -> dict[str, Any] | None:
+    methods = getattr(load_published(), block)["methods"]
+    row = methods.get(name or "")
+    return None if row is None else dict(row)

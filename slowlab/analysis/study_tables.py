@@ -7,7 +7,7 @@ column with them, so that they stay with the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -27,9 +27,12 @@ from slowlab.analysis.autolab_tables import (
     leaderboard_rows,
 )
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
+from slowlab.analysis.diagnostic_tables import diagnostic_rows
 from slowlab.analysis.environment_table import COLUMNS
 from slowlab.analysis.known_best_tables import TITLES as KNOWN_BEST
 from slowlab.analysis.known_best_tables import headroom_rows, side_wall_rows
+from slowlab.analysis.published_tables import published_rows, published_year_rows
+from slowlab.analysis.related_table import related_rows
 from slowlab.analysis.robustness_tables import (
     confirmatory_text,
     dry_matter_rows,
@@ -48,6 +51,7 @@ from slowlab.analysis.table_parts import (
 )
 
 TITLES = {
+    "table1": "Related benchmarks and this study: what each has",
     "table2": "Mean scores, EUR per m2 of floor and crop, by method and feedback",
     "table3": "All tests: estimate, interval, p-values, verdict against the smallest effect",
     "table4": "The example campaign step by step, with the reasons that were given",
@@ -72,8 +76,22 @@ TITLES = {
     "dry_matter": "Primary tests under other dry-matter fractions of the fruit, EUR/m2",
     "sensitivity_repeats": "Tests that differ if sites with missing repeats are not left out",
     **KNOWN_BEST,
+    "published": "The published study: mean scores and tests, corrected and first analysis, EUR/m2",
+    "published_by_year": "The published study: primary tests within weather years, EUR/m2",
 }
 """Title of each table, by name."""
+NEEDS = {
+    **dict.fromkeys(("agents", "generations"), "agents"),
+    **{name: name for name in KNOWN_BEST},
+    **dict.fromkeys(("anchored", "failures", "leaderboard", "conduct"), "autolab"),
+    **dict.fromkeys(("attempts", "stability", "dominance", "frontier"), "autolab"),
+    **{name: name for name in ("mixed_model", "dry_matter", "sensitivity_repeats")},
+    "table4": "example_steps",
+    "table1": "related",
+    "published": "published",
+    "published_by_year": "published",
+}
+"""Section of the numbers that a table is made from, where a study may lack it."""
 
 
 def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
@@ -86,10 +104,9 @@ def tables(numbers: Numbers) -> dict[str, pd.DataFrame]:
 
 
 def tables_of(numbers: Numbers) -> dict[str, str]:
-    """Names and titles of a study's tables; none about what it does not have."""
-    left_out = [name for name in KNOWN_BEST if not numbers.get(name)]
-    left_out += [] if numbers["agents"] else ["agents", "generations"]
-    return {name: title for name, title in TITLES.items() if name not in left_out}
+    """Names and titles of a study's tables: those whose section it has, see :data:`NEEDS`."""
+    lacking = {name for name, section in NEEDS.items() if not numbers.get(section)}
+    return {name: title for name, title in TITLES.items() if name not in lacking}
 
 
 def table(name: str, numbers: Numbers) -> pd.DataFrame:
@@ -99,6 +116,7 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         KeyError: there is no table of that name.
     """
     makers: dict[str, Callable[[Numbers], list[Row]]] = {
+        "table1": related_rows,
         "table2": _mean_rows,
         "table3": _test_rows,
         "table4": step_rows,
@@ -107,7 +125,7 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "by_year": _year_rows,
         "readers": _reader_rows,
         "resources": _resource_rows,
-        "diagnostics": _diagnostic_rows,
+        "diagnostics": lambda known: diagnostic_rows(known, labels(known), FEEDBACK_WORDS),
         "agents": _agent_rows,
         "campaigns": _campaign_rows,
         "anchored": lambda known: anchored_rows(known, places_of(known)),
@@ -123,6 +141,8 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "sensitivity_repeats": repeat_rule_rows,
         "headroom": lambda known: headroom_rows(known, labels(known)),
         "side_wall": lambda known: side_wall_rows(known, labels(known)),
+        "published": published_rows,
+        "published_by_year": published_year_rows,
         "leaderboard": lambda known: leaderboard_rows(known, labels(known), FEEDBACK_WORDS),
     }
     rows = makers[name](numbers)
@@ -191,6 +211,14 @@ def _estimate(test: Mapping[str, Any]) -> Row:
     }
 
 
+def _first_analysis(test: Mapping[str, Any]) -> Row:
+    """The published test as it was before its correction."""
+    first = (test["published"] or {}).get("original") or {}
+    names = {"": "estimate", "_low": "ci_low", "_high": "ci_high"}
+    cells = {f"published_first{end}": two_decimals(first.get(name)) for end, name in names.items()}
+    return {**cells, "published_first_p_adjusted": p_text(first.get("p_adjusted"))}
+
+
 def _test_rows(numbers: Numbers) -> list[Row]:
     return [
         {
@@ -205,6 +233,7 @@ def _test_rows(numbers: Numbers) -> list[Row]:
             "p_adjusted": p_text(test["p_adjusted"]),
             "adjustment": f"{test['adjustment']}, {test['family_size']} tests",
             "published_p_adjusted": p_text((test["published"] or {}).get("p_adjusted")),
+            **_first_analysis(test),
             "verdict": test["verdict"],
             "p_equivalent_adjusted": p_text(test["p_equivalent_adjusted"]),
             "minimum_detectable": two_decimals(test["minimum_detectable"]),
@@ -310,28 +339,6 @@ def _resource_rows(numbers: Numbers) -> list[Row]:
     return rows
 
 
-def _diagnostic_rows(numbers: Numbers) -> list[Row]:
-    """Counts by method and condition; comparisons of conditions stand in the first row."""
-    names = labels(numbers)
-    rows = []
-    diagnosed = numbers["diagnostics"]["methods"]
-    for method in (item["name"] for item in numbers["methods"] if item["name"] in diagnosed):
-        for place, mode in enumerate(numbers["study"]["feedback"]):
-            facts = dict(diagnosed[method]["conditions"][mode])
-            means = facts.pop("mean_per_campaign")
-            pairs = (diagnosed[method]["full_and_endpoint"] or {}) if place == 0 else {}
-            rows.append(
-                {
-                    "method": names[method],
-                    "feedback": FEEDBACK_WORDS[mode],
-                    **{key: str(facts[key]) for key in sorted(facts)},
-                    **{f"mean_{key}": two_decimals(means[key]) for key in sorted(means)},
-                    **_pair_cells(pairs),
-                }
-            )
-    return rows
-
-
 def _agent_rows(numbers: Numbers) -> list[Row]:
     """A row for each measure, a column for each language model and condition."""
     names, found = labels(numbers), (numbers["agents"] or {"methods": {}})["methods"]
@@ -342,17 +349,12 @@ def _agent_rows(numbers: Numbers) -> list[Row]:
     }
     measures = dict.fromkeys(key for cells in columns.values() for key in cells)
     return [
-        {"measure": measure, **{column: cells[measure] for column, cells in columns.items()}}
+        {
+            "measure": measure,
+            **{column: cells.get(measure, "") for column, cells in columns.items()},
+        }
         for measure in measures
     ]
-
-
-def _pair_cells(pairs: Mapping[str, Any]) -> Row:
-    whole: Sequence[str] = ("pairs", "same_later_schedule", "identical_recommendation")
-    return {
-        **{key: str(pairs.get(key, "")) for key in whole},
-        "mean_recommendation_distance": two_decimals(pairs.get("mean_recommendation_distance")),
-    }
 
 
 def _campaign_rows(numbers: Numbers) -> list[Row]:

@@ -13,17 +13,30 @@ from slowlab.commands.errors import report_user_errors
 def document(
     study: Annotated[Path, typer.Option("--study", help="Study file.")] = Path("config/paper.yaml"),
     out: Annotated[
-        Path | None, typer.Option(help="Page.", show_default="docs/<study>-study.md")
+        Path | None,
+        typer.Option(
+            help="Page.", show_default="docs/results.md, or docs/<study>-study.md without a lock"
+        ),
     ] = None,
 ) -> None:
-    """Write tables and figures of a finished study as Markdown, marked for what it is."""
-    from slowlab.plan.items import StudyPaths
+    """Write tables and figures of a finished study as Markdown, marked for what it is.
+
+    To be called in the repository. The numbers are kept beside the page.
+    """
+    from slowlab.analysis.numbers_file import read_numbers
     from slowlab.plan.study import load_study
-    from slowlab.report.document import write_document
+    from slowlab.prereg.declaration import load_declaration
+    from slowlab.prereg.place import results_of
+    from slowlab.report.document import page_name, write_document
+    from slowlab.report.kept import study_run
 
     with report_user_errors():
-        name = load_study(study).study
-        target = out or Path("docs") / f"{name}-study.md"
+        place = results_of(Path(), load_study(study))
+        numbers = place.folder / "numbers.json"
+        place.require([numbers])
+        target = out or Path("docs") / page_name(read_numbers(numbers))
         command = f"uv run snakemake --cores all --configfile {study.as_posix()}"
-        write_document(Path(StudyPaths(name).folder), target, command)
+        declaration = None if place.manifest is None else load_declaration(Path())
+        run = study_run(place.folder, command, place.manifest, declaration)
+        write_document(place.folder, target, run)
     typer.echo(f"Wrote {target}")

@@ -116,7 +116,7 @@ def _known_estimates(config: StudyConfig) -> dict[tuple[str, str | None], JobEst
     """Estimates by rule and name of the timing file."""
     from slowlab.config import CONFIG_ROOT
     from slowlab.plan.estimate import Calendar, estimates, with_timings
-    from slowlab.prereg.gate import study_folder
+    from slowlab.prereg.place import results_of
     from slowlab.world.contract import load_contract
     from slowlab.world.site_distribution import load_sites
 
@@ -127,7 +127,7 @@ def _known_estimates(config: StudyConfig) -> dict[tuple[str, str | None], JobEst
         contract.facility.compartments,
         distribution.evaluation_years,
     )
-    folder = study_folder(Path(), config) / "timings"
+    folder = results_of(Path(), config).folder / "timings"
     names = {
         "run_campaigns": "campaigns",
         "run_agents": "agents",

@@ -14,6 +14,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from slowlab.io import atomic_write_bytes
+from slowlab.plots.campaign_plot import HEIGHT_IN as CAMPAIGN_IN
+from slowlab.plots.campaign_plot import draw_campaign
+from slowlab.plots.campaign_rows import campaign_calendar, campaign_steps, campaign_words
 from slowlab.plots.harness_plot import HEIGHT_IN, draw_harness
 from slowlab.plots.harness_rows import harness_boxes, harness_stages
 from slowlab.plots.interval_plot import (
@@ -63,6 +66,7 @@ _PUBLISHED = ("\N{WHITE DIAMOND} published study", GREY)
 
 TITLES = {
     "figure1": "One campaign as an example, and how methods compare with the baseline",
+    "figure2": "One campaign: who acts, what can be read, and what is scored",
     "figure3": "Method against baseline, gain over the reference, heat and light",
     "figure4": "What reading records while crops grow adds",
     "figure5": "What other readers make of the same evidence",
@@ -70,12 +74,14 @@ TITLES = {
     "figure7": "Campaigns of several methods on the first site",
 }
 """Title of each figure, by name."""
+NEEDS = {"figure6": "agents"}
+"""Section of the numbers that a figure is drawn from, where a study may lack it."""
 
 
 def figures_of(numbers: Numbers) -> dict[str, str]:
-    """Title of each figure that a study has: that of the harness needs a language model."""
-    absent = ("figure6",) if numbers["agents"] is None else ()
-    return {name: title for name, title in TITLES.items() if name not in absent}
+    """Names and titles of a study's figures: those whose section it has, see :data:`NEEDS`."""
+    lacking = {name for name, section in NEEDS.items() if not numbers.get(section)}
+    return {name: title for name, title in TITLES.items() if name not in lacking}
 
 
 def draw(name: str, numbers: Numbers) -> Figure:
@@ -90,6 +96,7 @@ def draw(name: str, numbers: Numbers) -> Figure:
     """
     makers: dict[str, Callable[[Numbers], Figure]] = {
         "figure1": draw_example,
+        "figure2": draw_one_campaign,
         "figure3": draw_comparison,
         "figure4": draw_feedback,
         "figure5": draw_reader_swaps,
@@ -118,12 +125,23 @@ def draw_example(numbers: Numbers) -> Figure:
     rows = _or_empty(contrast_rows(numbers, "e1"), "no other method")
     tall = max(_LANE_IN * lines["compartments"], _row_in(rows) * len(rows))
     lanes_in = min(tall, _LARGEST_LANE_IN * lines["compartments"])
-    frame = StudyFrame(numbers, tall, caption(numbers, timeline_words(numbers)), _legend(rows))
+    words = f"{timeline_words(numbers)} {test_words(numbers)}"
+    frame = StudyFrame(numbers, tall, caption(numbers, words), _legend(rows))
     middle = 0.5 * DOUBLE_COLUMN_IN - 0.15
     _timeline(frame.axes(0.32, middle, 0.0, lanes_in), numbers, lines["example_method"], "gantt")
     left = middle + label_width_in(longest_line([row.label for row in rows]))
     axis = frame.axes(left, DOUBLE_COLUMN_IN - FIGURES_IN)
     _intervals(axis, numbers, rows, f"Method {_MINUS} baseline, full feedback", "e1")
+    return frame.figure
+
+
+def draw_one_campaign(numbers: Numbers) -> Figure:
+    """What happens in every campaign, step by step, with the rules of this study."""
+    inner = CAMPAIGN_IN - 2 * _NO_FRAME_IN
+    frame = StudyFrame(numbers, inner, caption(numbers, campaign_words(numbers)))
+    width = DOUBLE_COLUMN_IN - 2 * _RIGHT_IN
+    axis = frame.axes(_RIGHT_IN, _RIGHT_IN + width, -_NO_FRAME_IN, CAMPAIGN_IN)
+    draw_campaign(axis, campaign_steps(numbers), campaign_calendar(numbers), width)
     return frame.figure
 
 

@@ -41,7 +41,7 @@ class StudyFrame:
         caption: str,
         legend: Sequence[tuple[str, str]] = (),
     ) -> None:
-        lines = textwrap.wrap(caption, _CAPTION_CHARS)
+        lines = textwrap.wrap(caption, _CAPTION_CHARS, break_on_hyphens=False)
         self.below_in = _CAPTION_LINE_IN * len(lines) + _EDGE_IN
         self.above_in = _STRIP_IN if legend or numbers["study"]["marks"] else 0.05
         height = self.above_in + _TITLE_IN + panels_in + _AXIS_IN + self.below_in

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowlab.plan.items import StudyPaths
 from slowlab.plan.study import StudyConfig
 from slowlab.prereg.agreement import CONFIRMATORY
 from slowlab.prereg.checks import require_lock, require_study
-from slowlab.prereg.manifest import results_name
 
 
 def lock_for(root: Path, config: StudyConfig) -> str | None:
@@ -37,22 +35,6 @@ def lock_for(root: Path, config: StudyConfig) -> str | None:
         if config.partition == declaration.design.partition:
             require_lock(root, declaration.study)
     return None
-
-
-def study_folder(root: Path, config: StudyConfig) -> Path:
-    """Folder of a study's results from the repository's root, the lock in its name if it has one.
-
-    Args:
-        root: the repository.
-        config: the study as it will run.
-
-    Raises:
-        LockError, ConfigError: as in :func:`lock_for`.
-    """
-    lock = lock_for(root, config)
-    return Path(
-        StudyPaths(config.study if lock is None else results_name(config.study, lock)).folder
-    )
 
 
 def _is_sealed(root: Path, config: StudyConfig) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from slowlab.agents.page_facts import page_name
 from slowlab.analysis.numbers_file import read_numbers
 from slowlab.analysis.study_tables import table
 from slowlab.io import atomic_write_text
-from slowlab.report.page import render_report
+from slowlab.report.page import CampaignLinks, render_report
 
 
 def write_report(
@@ -50,8 +51,37 @@ def write_report(
             for name, path in _transcript_pages(found, transcripts).items()
             if path.exists()
         },
+        campaigns=campaign_links(found, target, transcripts),
     )
     return atomic_write_text(target, page)
+
+
+def campaign_links(
+    numbers: Mapping[str, Any], page: Path, transcripts: Path | None
+) -> list[CampaignLinks]:
+    """Pages of transcripts and journals of campaigns, as far as they lie beside the page.
+
+    Args:
+        numbers: the study's numbers.
+        page: the page, in the study's folder.
+        transcripts: folder of pages of transcripts; None without any.
+    """
+    study, found = numbers["study"], []
+    methods = [item for item in numbers["methods"] if item["experiments"]]
+    for item, feedback, repeat in product(methods, study["feedback"], range(study["repeats"])):
+        name, links = item["name"], []
+        for site in study["sites"]:
+            if item["model"]:
+                paths = [] if transcripts is None else [transcripts]
+                paths = [path / page_name(name, site, feedback, repeat) for path in paths]
+            else:
+                folder = page.parent / "campaigns" / name / feedback / f"repeat-{repeat}"
+                paths = sorted(folder.glob(f"*/journals/site-{site:03d}.jsonl"))
+            links += [(site, _address(path, page)) for path in paths if path.exists()]
+        kind = "transcript" if item["model"] else "journal"
+        if links:
+            found.append(CampaignLinks(item["label"], feedback, repeat, kind, tuple(links)))
+    return found
 
 
 def _transcript_pages(numbers: Mapping[str, Any], folder: Path | None) -> dict[str, Path]:

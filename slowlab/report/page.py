@@ -7,7 +7,8 @@ is given.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,15 +18,34 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from slowlab.analysis.answer import QUESTION, answer
-from slowlab.analysis.study_tables import mark_text, tables_of
+from slowlab.analysis.study_tables import mark_text
 from slowlab.analysis.table_notes import table_note
 from slowlab.plots.study_figures import TITLES as FIGURE_TITLES
-from slowlab.plots.study_figures import figures_of
+from slowlab.report.contents import ANSWER_TABLE, contents, item_word
 
 TEMPLATE = "page.html.j2"
 _SVG_START = re.compile(r"<svg.*", re.DOTALL)
 _SVG_ID = re.compile(r'(\bid="|url\(#|href="#)')
 _SIZE = re.compile(r'<svg([^>]*?)\swidth="[^"]*"\sheight="[^"]*"')
+
+
+@dataclass(frozen=True)
+class CampaignLinks:
+    """Where the campaigns of a method under one condition and in one repeat can be read.
+
+    Attributes:
+        label: the method as it is shown.
+        feedback: the condition.
+        repeat: the repeat.
+        kind: what the links lead to.
+        links: site and address of each, in the order of sites.
+    """
+
+    label: str
+    feedback: str
+    repeat: int
+    kind: str
+    links: tuple[tuple[int, str], ...]
 
 
 def render_report(
@@ -34,6 +54,7 @@ def render_report(
     tables: Mapping[str, pd.DataFrame],
     links: Mapping[str, str] | None = None,
     transcripts: Mapping[str, str] | None = None,
+    campaigns: Sequence[CampaignLinks] = (),
 ) -> str:
     """The page.
 
@@ -45,6 +66,7 @@ def render_report(
         links: addresses of data files, relative to the page, by what they are.
         transcripts: addresses of pages of transcripts, by ``example`` and ``all``, as far as there
             are such pages.
+        campaigns: links to single campaigns, a row for each method, condition and repeat.
 
     Returns:
         HTML; equal arguments give equal text.
@@ -58,21 +80,36 @@ def render_report(
         mark=mark_text(numbers),
         question=QUESTION,
         answer=answer(numbers),
-        figures=[
-            {"name": name, "title": title, "svg": _inline(name, figures.get(name))}
-            for name, title in figures_of(numbers).items()
-        ],
-        tables=[
+        sections=[
             {
-                "name": name,
-                "title": title,
-                "rows": _cells(tables.get(name)),
-                "note": table_note(name, numbers),
+                "name": section.name,
+                "title": section.title,
+                "figures": [
+                    {
+                        "name": name,
+                        "word": item_word("figure", name),
+                        "title": title,
+                        "svg": _inline(name, figures.get(name)),
+                    }
+                    for name, title in section.figures.items()
+                ],
+                "tables": [
+                    {
+                        "name": name,
+                        "word": item_word("table", name),
+                        "title": title,
+                        "rows": _cells(tables.get(name)),
+                        "note": table_note(name, numbers),
+                        "open": name == ANSWER_TABLE,
+                    }
+                    for name, title in section.tables.items()
+                ],
             }
-            for name, title in tables_of(numbers).items()
+            for section in contents(numbers)
         ],
         links=dict(links or {}),
         transcripts=dict(transcripts or {}),
+        campaigns=campaigns,
     )
     return page.rstrip() + "\n"
 

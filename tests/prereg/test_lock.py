@@ -17,7 +17,7 @@ from slowlab.config import override
 from slowlab.plan.study import load_study
 from slowlab.prereg.checks import check_tree, require_lock, require_study
 from slowlab.prereg.errors import LockError
-from slowlab.prereg.gate import lock_for, study_folder
+from slowlab.prereg.gate import lock_for
 from slowlab.prereg.lock import make_lock
 from slowlab.prereg.manifest import Manifest, read_manifest
 from slowlab.prereg.scope import LOCK, content_sha256
@@ -194,13 +194,6 @@ def test_who_needs_a_lock(bare, locked):
     peeking = override(bare.config, {"purpose": "rehearsal", "study": "peek"})
     with pytest.raises(LockError, match="there is no lock"):
         lock_for(bare.root, peeking)
-
-
-def test_results_of_a_locked_study_lie_in_the_folder_of_its_lock(locked):
-    folder = f"results/{lock_of(locked).results_name}"
-    assert study_folder(locked.root, locked.config).as_posix() == folder
-    quick = load_study(ROOT / "config" / "config.yaml")
-    assert study_folder(locked.root, quick).as_posix() == "results/quick"
 
 
 def test_studies_on_public_sites_run_whatever_has_become_of_a_lock(locked):

@@ -29,7 +29,7 @@ rule draw_figure:
         ),
         png=f"{FOLDER}/figures/{{figure}}.png",
     wildcard_constraints:
-        figure=r"figure\d",
+        figure="|".join(FIGURES),
     params:
         code=code_sha256(["slowlab.report.paper_item", "slowlab.plots.study_figures"]),
     shell:

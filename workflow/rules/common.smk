@@ -33,6 +33,7 @@ from slowlab.plan.items import (
     sources,
 )
 from slowlab.plan.run_log import log_event
+from slowlab.plan.shown import published_tables
 from slowlab.plan.study import INITIAL
 from slowlab.plan.workflow_config import study_of_workflow
 from slowlab.prereg.gate import lock_for
@@ -77,20 +78,22 @@ EXAMPLE = example_campaign(STUDY)
 EXAMPLE_JOURNAL = [] if EXAMPLE is None else f"{PATHS.campaigns(EXAMPLE)}/journals"
 FIGURES = [
     "figure1",
+    "figure2",
     "figure3",
     "figure4",
     *(["figure5"] if READERS else []),
     *(["figure6"] if AGENTS else []),
     "figure7",
 ]
-TABLES = ["table2", "table3", "table4", "table5", "gains", "by_year", "resources"]
-TABLES += ["diagnostics", "campaigns", *(["readers"] if READERS else [])]
+TABLES = ["table1", "table2", "table3", "table4", "table5", "gains", "by_year"]
+TABLES += ["resources", "diagnostics", "campaigns", *(["readers"] if READERS else [])]
 TABLES += ["anchored", "failures", "leaderboard", "conduct"]
 TABLES += ["attempts", "stability", "dominance", "frontier"]
 TABLES += ["mixed_model", "dry_matter", "sensitivity_repeats"]
 TABLES += ["agents", "generations"] if AGENTS else []
 TABLES += ["headroom"] if STUDY.oracle else []
 TABLES += ["side_wall"] if STUDY.side_wall else []
+TABLES += published_tables(STUDY)
 AGENT_TABLES = ["agents", "agent_steps"]
 SECOND_LOOK = f"{FOLDER}/second_look.json"
 SECOND_LOOK_GATES = f"{FOLDER}/second_look_gates.txt"
