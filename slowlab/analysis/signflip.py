@@ -5,9 +5,9 @@ equally likely. The test compares the observed mean with the means under random 
 It depends on the absolute values only, which are taken in ascending order: the result is exactly
 the same for permuted and for negated differences, on every platform.
 
-Differences are rounded to 1e-9, so that sums that are equal may come out up to n units apart: 1/3
-twice is not 2/3. Means within 1e-9 of the observed one therefore count as equal to it. The published
-analysis used 1e-12 on sums of floating point numbers; the two differ only where a mean lies between.
+Differences are rounded to 1e-9, so that sums that are equal may come out up to n units apart: twice
+1/3 is not 2/3. Means within 1e-9 of the observed one therefore count as equal to it. The published
+analysis allowed 1e-12 for sums in floating point; both agree unless a mean lies in between.
 """
 
 from __future__ import annotations

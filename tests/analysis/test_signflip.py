@@ -39,7 +39,7 @@ def test_scipy_agrees_on_all_patterns(n: int) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=9), st.sampled_from([1, 3, 7, 12]))
 def test_ties_of_fractions_are_ties(counts, parts) -> None:
-    """Means over three years or twelve scores have no last decimal; whole numbers give the truth."""
+    """Means over three years have no last decimal; whole numbers give the truth."""
     signs = np.array(list(itertools.product([-1, 1], repeat=len(counts))))
     expected = np.mean(np.abs(signs @ np.array(counts)) >= abs(sum(counts)))
     assert sign_flip_test([count / parts for count in counts], 1).p == expected
