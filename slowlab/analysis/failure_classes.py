@@ -23,8 +23,6 @@ from slowlab.campaign.pool_results import Ending
 from slowlab.campaign.settlement import CampaignStatus, FallbackReason
 from slowlab.world.contract import Contract
 
-MOST = 0.5
-"""From this share on, answers that led to nothing or idle compartments explain a failure."""
 SAFETY_STOP = "safety_stop"
 """How a crop ends that a safety rule stopped, in the table of crops."""
 PROTOCOL_ERROR = "protocol_error"
@@ -171,7 +169,7 @@ def _wasted(facts: CampaignFacts) -> tuple[int, int, int]:
 
 def _mostly_wasted(facts: CampaignFacts) -> bool:
     errors, refused, asked = _wasted(facts)
-    return errors + refused > 0 and errors + refused >= MOST * asked
+    return errors + refused > 0 and errors + refused >= facts.most_share * asked
 
 
 def _safety(facts: CampaignFacts, _: Contract) -> str:
@@ -190,7 +188,7 @@ def _premature(facts: CampaignFacts, contract: Contract) -> str:
     if facts.word("fallback_reason") == FallbackReason.DEADLINE_NOT_REACHED:
         return f"fallback: {FallbackReason.DEADLINE_NOT_REACHED}"
     share = idle_share(facts, contract)
-    early = not _lost(facts) and share >= MOST
+    early = not _lost(facts) and share >= facts.most_share
     return f"share of idle days: {share:.2f}, crops: {len(facts.crops)}" if early else ""
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from slowlab.analysis.measure_spec import MeasureSpec
 from slowlab.analysis.multiplicity import Adjustment, SizeRule
 from slowlab.analysis.paired import RepeatRule
 from slowlab.config import ConfigModel, validate_config
@@ -80,6 +81,15 @@ class AnalysisSpec(ConfigModel):
     resamples: int = Field(default=10_000, ge=1, description="Bootstrap samples of an interval.")
     repeat_rule: RepeatRule = Field(
         default=RepeatRule.COMPLETE, description="Which repeats make a site's mean."
+    )
+    sensitivity_repeat_rule: RepeatRule = Field(
+        default=RepeatRule.AVAILABLE, description="The other rule, for comparison."
+    )
+    largest_missing_share: float = Field(
+        default=0.05, ge=0, lt=1, description="Share of sites that a primary test may lack."
+    )
+    measures: MeasureSpec = Field(
+        default=MeasureSpec(), description="Numbers of the measures beside the tests."
     )
     families: tuple[FamilySpec, ...] = Field(description="The families, in the order reported.")
 

@@ -18,8 +18,9 @@ from slowlab.analysis.autolab import autolab_numbers
 from slowlab.analysis.diagnostics import diagnostics
 from slowlab.analysis.environment_table import environment_rows
 from slowlab.analysis.example_steps import example_steps
+from slowlab.analysis.missing_data import missing_data_numbers
 from slowlab.analysis.numbers_file import FORMAT
-from slowlab.analysis.paired import Cell
+from slowlab.analysis.paired import Cell, Differences
 from slowlab.analysis.results import ContrastResult, family_results
 from slowlab.analysis.samples import round_result
 from slowlab.analysis.scores import CellKey, cells_from_scores
@@ -52,13 +53,18 @@ def build_numbers(inputs: AnalysisInputs) -> dict[str, Any]:
     """
     cells = cells_from_scores(inputs.own_scores, inputs.design)
     swaps = swap_gains(inputs, cells)
+    given = _given(inputs, swaps)
+    spec, tested = spec_of(inputs), family_results(spec_of(inputs), cells, given)
     return {
         "format": FORMAT,
         "study": _study(inputs),
         "methods": _methods(inputs.study, cells),
         "means": mean_scores(inputs, cells),
         "families": _families(inputs),
-        "tests": _tests(inputs, cells, swaps),
+        "tests": _tests(inputs, *tested),
+        "missing_data": missing_data_numbers(
+            spec, tested[0], cells, given, len(inputs.study.sites)
+        ),
         "scores_by_year": scores_by_year(inputs),
         "resources": resources(inputs),
         "common_gain": common_shares(inputs, cells),
@@ -146,15 +152,18 @@ def _families(inputs: AnalysisInputs) -> list[dict[str, Any]]:
     return found
 
 
+def _given(inputs: AnalysisInputs, swaps: Mapping[Any, Any]) -> dict[str, Differences]:
+    """Values of the declared tests that are not made of cells."""
+    names = {test.contrast.name for test in declared_tests(inputs.study)}
+    pooled = pooled_gains(inputs, dict(swaps))
+    return {name: values for name, values in pooled.items() if name in names}
+
+
 def _tests(
-    inputs: AnalysisInputs, cells: Mapping[CellKey, Cell], swaps: Mapping[Any, Any]
+    inputs: AnalysisInputs, table: pd.DataFrame, results: Mapping[str, ContrastResult]
 ) -> dict[str, Any]:
     """All declared tests by name: statistics, site-level differences, published test beside it."""
-    pooled = pooled_gains(inputs, dict(swaps))
     declared = declared_tests(inputs.study)
-    names = {test.contrast.name for test in declared}
-    given = {name: values for name, values in pooled.items() if name in names}
-    table, results = family_results(spec_of(inputs), cells, given)
     rows = {str(row["test"]): row for row in table.to_dict("records")}
     return {
         test.contrast.name: _test(inputs, test, rows[test.contrast.name], results)

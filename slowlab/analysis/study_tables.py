@@ -22,6 +22,7 @@ from slowlab.analysis.autolab_tables import (
 )
 from slowlab.analysis.cell_text import count_text, markdown_cell, p_text, two_decimals
 from slowlab.analysis.environment_table import COLUMNS
+from slowlab.analysis.missing_data import missing_data_rows
 
 type Numbers = Mapping[str, Any]
 type Row = dict[str, str]
@@ -47,6 +48,7 @@ TITLES = {
     "diagnostics": "What campaigns did with what they could see",
     "agents": "Language models: what their campaigns used and how they went",
     "campaigns": "Campaigns: planned, finished, missing, fallbacks",
+    "missing_data": "Tests under both rules for missing repeats, where these differ",
     "anchored": "Scores between the policy without experiments (0) and the best one known (1)",
     "failures": "Failure classes of campaigns, with the evidence of the first of each",
     "leaderboard": "Leaderboard: mean score of all attempts, EUR/m2, and the best of k beside it",
@@ -88,6 +90,7 @@ def table(name: str, numbers: Numbers) -> pd.DataFrame:
         "diagnostics": _diagnostic_rows,
         "agents": _agent_rows,
         "campaigns": _campaign_rows,
+        "missing_data": missing_data_rows,
         "anchored": lambda known: anchored_rows(known, _places(known)),
         "failures": lambda known: failure_rows(known, _places(known)),
         "conduct": lambda known: conduct_rows(known, _places(known)),

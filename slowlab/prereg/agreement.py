@@ -108,6 +108,9 @@ def confirmatory_spec(
         flips=numbers.flips,
         resamples=numbers.resamples,
         repeat_rule=numbers.repeat_rule,
+        sensitivity_repeat_rule=numbers.sensitivity_repeat_rule,
+        largest_missing_share=declaration.gates.largest_missing_share,
+        measures=declaration.measures,
         families=tuple(families),
     )
 

@@ -26,6 +26,7 @@ TABLES = (
     "by_year",
     "diagnostics",
     "campaigns",
+    "missing_data",
     "leaderboard",
     "anchored",
     "failures",

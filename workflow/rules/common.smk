@@ -83,7 +83,7 @@ FIGURES = [
 ]
 TABLES = ["table2", "table3", "table4", "table5", "gains", "by_year", "resources"]
 TABLES += ["diagnostics", "campaigns", *(["readers"] if READERS else [])]
-TABLES += ["anchored", "failures", "leaderboard", "conduct"]
+TABLES += ["anchored", "failures", "leaderboard", "conduct", "missing_data"]
 TABLES += ["agents"] if AGENTS else []
 AGENT_TABLES = ["agents", "agent_steps"]
 STUDY_TABLES = ["scores", "site_scores", "campaigns", "crops", "reads"]
