@@ -47,7 +47,7 @@ the declared number are among them."""
 def _is_number(node: ast.expr) -> bool:
     """Whether an expression is made of numbers, or of numbers and names."""
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
-    leaves = [[leaf for leaf in ast.walk(part)] for part in parts]
+    leaves = [list(ast.walk(part)) for part in parts]
     return bool(parts) and all(_has_number(part) and all(map(_may_be, part)) for part in leaves)
 
 
