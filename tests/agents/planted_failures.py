@@ -41,11 +41,12 @@ def leaves_empty(talk: Conversation) -> Answer:
 
 
 def cooks(talk: Conversation) -> Answer:
-    """Plants everything far too hot, reads what came of it, and goes to the last day."""
+    """Plants all compartments but the last far too hot, reads what came of it, and waits."""
     if talk.stage == "season" and talk.unread:
         return plain(season.read_totals(talk)[0])
     hot = allowed(talk, {**standard(talk), "day_temperature_c": _TOO_HOT_C})
-    return _plain_season(talk, hot, len(talk.units), 100.0)
+    most_planted = len(talk.crops) >= len(talk.units) - 1
+    return _plain_season(talk, standard(talk) if most_planted else hot, len(talk.units), 100.0)
 
 
 def plants_on_top(talk: Conversation) -> Answer:

@@ -102,8 +102,9 @@ def _unusable(record) -> bool:
 def _planting_or_loss(record) -> bool:
     if record.kind != "exchange" or not record.payload["reply"]["ok"]:
         return False
-    crop = record.payload["reply"]["result"].get("crop") or {}
-    return record.payload["action"]["action"] == "start" or crop.get("reason") == "safety_stop"
+    action, crop = record.payload["action"], record.payload["reply"]["result"].get("crop") or {}
+    hot = action.get("policy", {}).get("day_temperature_c") == 26.0
+    return (action["action"] == "start" and hot) or crop.get("reason") == "safety_stop"
 
 
 FIREWALL = {"hidden": [("site.price", EXACT_PRICES.electricity_eur_per_kwh)]}
@@ -151,8 +152,8 @@ def test_an_agent_that_gained_something_did_not_fail(agent, script) -> None:
 
 def test_what_stopped_crops_were_is_named(agent) -> None:
     found = agent("cooks")
-    assert found.failure.evidence == "safety stops of compartment/crop 0/1, 1/1, 2/1, 3/1"
-    assert [record.payload["action"]["unit"] for record in found.shown()] == [0, 1, 2, 3] * 2
+    assert found.failure.evidence == "safety stops of compartment/crop 0/1, 1/1, 2/1"
+    assert [record.payload["action"]["unit"] for record in found.shown()] == [0, 1, 2] * 2
 
 
 POLICY = RULES.fixed_reference.model_dump()
