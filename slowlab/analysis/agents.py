@@ -16,13 +16,11 @@ import pandas as pd
 
 from slowlab.agents.outages import AttemptFault
 from slowlab.agents.summary import FLAGS, SHARED
+from slowlab.analysis.study_families import spec_of
 from slowlab.analysis.study_inputs import AnalysisInputs
 from slowlab.analysis.study_published import comparable, published_accounting
 from slowlab.analysis.study_scores import number
 from slowlab.campaign.settlement import CampaignStatus
-
-PREDICTOR_GATE = 0.95
-"""Least share of predictor attempts with enough readings that must get a prediction."""
 
 MEANS = (
     "model_calls",
@@ -60,7 +58,7 @@ def agent_numbers(inputs: AnalysisInputs) -> dict[str, Any] | None:
         return None
     table, shown = _own_rows(inputs), comparable(inputs.contract)
     return {
-        "predictor_gate": PREDICTOR_GATE,
+        "predictor_gate": spec_of(inputs).measures.predictor_gate,
         "totals": totals(table),
         "methods": {
             item.name: {
@@ -111,16 +109,20 @@ def condition_numbers(
         "mean_per_campaign": {name: _known_mean(rows[name]) for name in MEANS},
         "campaigns_with": {name: int((rows[name] > 0).sum()) for name in FLAGS},
         "endings": {str(key): int(count) for key, count in _sorted_counts(rows["ending"])},
-        "predictor": predictor_numbers(rows),
+        "predictor": predictor_numbers(rows, spec_of(inputs).measures.predictor_gate),
     }
 
 
-def predictor_numbers(rows: pd.DataFrame) -> dict[str, Any]:
+def predictor_numbers(rows: pd.DataFrame, gate: float) -> dict[str, Any]:
     """Attempts at a prediction, those with enough readings, and how many of these were answered.
+
+    Args:
+        rows: campaigns of a language model.
+        gate: least share of the attempts with enough readings that must be answered.
 
     Returns:
         Counts, the ``share`` answered of the attempts with enough readings (None without any) and
-        whether it reaches :data:`PREDICTOR_GATE`.
+        whether it reaches the gate.
     """
     attempts, ready, outputs, answered = (
         int(rows[name].sum())
@@ -138,7 +140,7 @@ def predictor_numbers(rows: pd.DataFrame) -> dict[str, Any]:
         "outputs": outputs,
         "outputs_with_readings": answered,
         "share": number(share),
-        "reaches_gate": None if share is None else share >= PREDICTOR_GATE,
+        "reaches_gate": None if share is None else share >= gate,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slowlab.analysis.families import AnalysisSpec
 from slowlab.analysis.measure_tables import repeat_table
 from slowlab.analysis.measures import best_at_k, dominance, self_selected_at_k, worst_at_k
 from slowlab.analysis.paired import Cell, site_means
@@ -31,7 +32,7 @@ def attempt_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> di
         what :func:`slowlab.analysis.measure_tables.repeat_table` says of all repeats together, and
         ``by_k``. A condition in which nothing was read has no self-selected score.
     """
-    floor = spec_of(inputs).sesoi_eur_m2
+    floor = _size(spec_of(inputs), spec_of(inputs).measures.near_zero_eur_m2)
     seen = _best_read(inputs)
     table: dict[str, Any] = {item.name: {} for item in inputs.study.methods}
     for key in inputs.study.cells():
@@ -47,13 +48,14 @@ def attempt_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> di
 def dominance_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> dict[str, Any]:
     """How often each method beats each other one in its main condition.
 
-    Differences within the smallest effect of interest are ties.
+    Differences within the declared band are ties, by default the smallest effect of interest.
 
     Returns:
         ``tie_band_eur_m2``, ``methods`` in order, ``pairwise`` shares and ``sites``, row beats
         column, and the ``overall`` mean of each row.
     """
-    study, band = inputs.study, spec_of(inputs).sesoi_eur_m2
+    study = inputs.study
+    band = _size(spec_of(inputs), spec_of(inputs).measures.tie_band_eur_m2)
     names = [item.name for item in study.methods if study.main_cell(item.name) in cells]
     means = [site_means(cells[study.main_cell(name)], study.repeat_rule)[0] for name in names]
     found = dominance(np.array(means), band)
@@ -64,6 +66,11 @@ def dominance_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> 
         "sites": found.sites.tolist(),
         "overall": [number(value) for value in found.overall],
     }
+
+
+def _size(spec: AnalysisSpec, declared: float | None) -> float:
+    """A declared size, or the smallest effect of interest, EUR/m2."""
+    return spec.sesoi_eur_m2 if declared is None else declared
 
 
 def _best_read(inputs: AnalysisInputs) -> dict[tuple[Any, ...], float]:

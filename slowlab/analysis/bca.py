@@ -105,10 +105,22 @@ def bca_interval(
         mean = None if fault is not Reason.TOO_FEW else round_result(exact_sample(values).mean)
         return Interval(n, mean, None, None, level, IntervalKind.UNDEFINED, fault)
     sample = exact_sample(values)
-    mean = round_result(sample.mean)
+    if sample.all_equal:
+        return interval_from_totals(sample, np.empty(0, dtype=np.int64), level)
+    return interval_from_totals(sample, _resampled_totals(sample, seed, resamples), level)
+
+
+def interval_from_totals(sample: Sample, totals: Units, level: float) -> Interval:
+    """The interval of a sample of three values or more from its resamples.
+
+    Args:
+        sample: the sample.
+        totals: ``[resamples]`` exact totals of its resamples; not used where all values are equal.
+        level: confidence level.
+    """
+    n, mean = sample.n, round_result(sample.mean)
     if sample.all_equal:
         return Interval(n, mean, mean, mean, level, IntervalKind.POINT, Reason.ALL_EQUAL)
-    totals = _resampled_totals(sample, seed, resamples)
     tails, reason = _tail_shares(sample, totals, level)
     low, high = np.quantile(totals / (n * UNITS_PER_ONE), tails)
     kind = IntervalKind.BCA if reason is None else IntervalKind.PERCENTILE

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from slowlab.analysis.measure_spec import MeasureSpec
 from slowlab.analysis.paired import Cell, site_means
 from slowlab.analysis.scores import CellKey
+from slowlab.analysis.study_families import spec_of
 from slowlab.analysis.study_inputs import AnalysisInputs
 from slowlab.world.contract import Contract
 
@@ -35,6 +37,8 @@ class CampaignFacts:
         score: score of its recommendation, EUR/m2; None where it is missing.
         missing: why it is; empty where it is not.
         gain: score over that of the policy without experiments on the site; None without both.
+        wave_tolerance_days: crops planted this close together belong together.
+        most_share: from this share on, wasted answers or idle compartments explain a failure.
     """
 
     name: Name
@@ -46,6 +50,8 @@ class CampaignFacts:
     score: float | None
     missing: str
     gain: float | None
+    wave_tolerance_days: float = MeasureSpec().wave_tolerance_days
+    most_share: float = MeasureSpec().most_share
 
     def count(self, column: str) -> int:
         """A count from the campaign's row, or that of its language model; 0 without the row."""
@@ -93,6 +99,7 @@ class _Tables:
     """The tables by campaign, each in an order that does not depend on that of its rows."""
 
     def __init__(self, inputs: AnalysisInputs) -> None:
+        self.measures = spec_of(inputs).measures
         self.campaigns = _rows(inputs.campaigns)
         self.agents = {} if inputs.agents is None else _rows(inputs.agents)
         self.crops = _Parts(inputs.crops, ["start_day", "unit", "run_index"])
@@ -146,4 +153,6 @@ def _facts(
         score=score,
         missing="" if reason is None else reason.value,
         gain=gain,
+        wave_tolerance_days=tables.measures.wave_tolerance_days,
+        most_share=tables.measures.most_share,
     )

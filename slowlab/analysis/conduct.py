@@ -15,8 +15,9 @@ import pandas as pd
 
 from slowlab.analysis.attempts import SHUFFLED
 from slowlab.analysis.campaign_facts import CampaignFacts, Name, idle_days, idle_share
-from slowlab.analysis.diagnostics import WAVE_TOLERANCE_DAYS
+from slowlab.analysis.measure_spec import MeasureSpec
 from slowlab.analysis.samples import exact_mean
+from slowlab.analysis.study_families import spec_of
 from slowlab.analysis.study_inputs import AnalysisInputs
 from slowlab.analysis.study_scores import number
 from slowlab.campaign.settlement import CampaignStatus
@@ -25,8 +26,6 @@ from slowlab.world.policy import POLICY_FIELDS
 
 FORCED = ("forced_advance", "context_exhausted", "incumbent_recommended")
 """Flags of a harness that had to bring a campaign to its end."""
-FEWEST_CAMPAIGNS = 4
-"""From so many campaigns on a correlation is given."""
 
 type Measure = Callable[[CampaignFacts, Contract], float | None]
 
@@ -41,16 +40,15 @@ def conduct_numbers(inputs: AnalysisInputs, facts: Mapping[Name, CampaignFacts])
     Returns:
         By method and condition: ``campaigns``, and for each of :data:`MEASURES` its ``mean``, the
         campaigns behind it, and ``with_gain``: Spearman's correlation with the gain over the policy
-        without experiments, None for fewer than :data:`FEWEST_CAMPAIGNS` campaigns or where either
-        does not vary.
+        without experiments, None for fewer campaigns than declared or where either does not vary.
     """
-    study = inputs.study
+    study, declared = inputs.study, spec_of(inputs).measures
     return {
-        "wave_tolerance_days": WAVE_TOLERANCE_DAYS,
-        "fewest_campaigns": FEWEST_CAMPAIGNS,
+        "wave_tolerance_days": declared.wave_tolerance_days,
+        "fewest_campaigns": declared.fewest_campaigns,
         "methods": {
             item.name: {
-                mode: _condition(_sound(facts, item.name, mode), inputs.contract)
+                mode: _condition(_sound(facts, item.name, mode), inputs.contract, declared)
                 for mode in study.feedback
             }
             for item in study.experimenting
@@ -73,22 +71,23 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
     return number(float((one * other).sum()) / size) if size > 0 else None
 
 
-def planting_groups(crops: pd.DataFrame) -> np.ndarray:
+def planting_groups(crops: pd.DataFrame, tolerance_days: float) -> np.ndarray:
     """Which crops were planted together: each starts within the tolerance of the one before it.
 
     Args:
         crops: of one campaign, by planting day.
+        tolerance_days: days between two plantings that still belong together.
 
     Returns:
         ``[crop]`` number of its group, from 0, ascending.
     """
     days = crops["start_day"].to_numpy(np.float64)
-    return np.cumsum(np.diff(days, prepend=days[:1]) > WAVE_TOLERANCE_DAYS)
+    return np.cumsum(np.diff(days, prepend=days[:1]) > tolerance_days)
 
 
 def stagger(facts: CampaignFacts, _: Contract) -> float | None:
     """0 if all crops were planted together, 1 if each on its own; None below two crops."""
-    groups = planting_groups(facts.crops)
+    groups = planting_groups(facts.crops, facts.wave_tolerance_days)
     return float(groups[-1]) / (len(groups) - 1) if len(groups) > 1 else None
 
 
@@ -100,7 +99,10 @@ def evidence_use(facts: CampaignFacts, _: Contract) -> float | None:
     Returns:
         None for a campaign that planted once or never.
     """
-    groups, days = planting_groups(facts.crops), facts.crops["start_day"].to_numpy(np.float64)
+    groups, days = (
+        planting_groups(facts.crops, facts.wave_tolerance_days),
+        facts.crops["start_day"].to_numpy(np.float64),
+    )
     last = np.flatnonzero(np.diff(groups, append=np.inf))
     if len(last) < 2:
         return None
@@ -120,7 +122,9 @@ def replans(facts: CampaignFacts, _: Contract) -> float | None:
     """Later plantings that brought a policy which had not been planted before."""
     policies = map(tuple, facts.crops[list(POLICY_FIELDS)].to_numpy(np.float64).tolist())
     first: dict[tuple[float, ...], int] = {}
-    for policy, group in zip(policies, planting_groups(facts.crops).tolist(), strict=True):
+    for policy, group in zip(
+        policies, planting_groups(facts.crops, facts.wave_tolerance_days).tolist(), strict=True
+    ):
         first.setdefault(policy, group)
     return float(len(set(first.values()) - {0}))
 
@@ -183,21 +187,25 @@ def _sound(facts: Mapping[Name, CampaignFacts], method: str, mode: str) -> list[
     ]
 
 
-def _condition(facts: Sequence[CampaignFacts], contract: Contract) -> dict[str, Any]:
+def _condition(
+    facts: Sequence[CampaignFacts], contract: Contract, declared: MeasureSpec
+) -> dict[str, Any]:
     return {
         "campaigns": len(facts),
         "measures": {
-            name: _summary([(measure(item, contract), item.gain) for item in facts])
+            name: _summary(
+                [(measure(item, contract), item.gain) for item in facts], declared.fewest_campaigns
+            )
             for name, measure in MEASURES.items()
         },
     }
 
 
-def _summary(pairs: Sequence[tuple[float | None, float | None]]) -> dict[str, Any]:
+def _summary(pairs: Sequence[tuple[float | None, float | None]], fewest: int) -> dict[str, Any]:
     """A measure over campaigns, as (value, gain)."""
     values = [value for value, _ in pairs if value is not None]
     both = [(value, gain) for value, gain in pairs if value is not None and gain is not None]
-    enough = len(both) >= FEWEST_CAMPAIGNS
+    enough = len(both) >= fewest
     return {
         "mean": number(exact_mean(np.array(values))) if values else None,
         "campaigns": len(values),

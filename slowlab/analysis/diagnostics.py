@@ -5,8 +5,11 @@ exact days and counted failed predictions and reads of closed totals as use of f
 
 * schedules are compared as multisets of planting days, with a tolerance, so that neither the
   numbers of compartments nor a few days of slack count as a difference;
-* reads of records and reads of released totals are counted apart;
+* reads of records and reads of released totals are counted apart, and reads of records from
+  compartments in which a crop was growing once more by themselves;
 * attempts at a prediction and predictions received are counted apart.
+
+Tables hold days, so that a read on the day of a planting counts as one before it.
 """
 
 from __future__ import annotations
@@ -17,16 +20,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from slowlab.analysis.study_families import spec_of
 from slowlab.analysis.study_inputs import ENDPOINT, FULL, AnalysisInputs
 from slowlab.analysis.study_published import comparable, published_process
 from slowlab.analysis.study_scores import number
 from slowlab.campaign.settlement import CampaignStatus
 from slowlab.world.policy import POLICY_FIELDS, Policy, PolicyBounds, encode, to_unit
-
-SCHEDULE_TOLERANCE_DAYS = 3.0
-"""Planting days at most this far apart count as the same, as in :data:`WAVE_TOLERANCE_DAYS`."""
-WAVE_TOLERANCE_DAYS = 3.0
-"""A later start at most this far from the second planting belongs to the second wave."""
 
 _KEY = ["site", "method", "feedback", "repeat"]
 _COUNTS = (
@@ -44,9 +43,10 @@ _COUNTS = (
 def diagnostics(inputs: AnalysisInputs) -> dict[str, Any]:
     """Diagnostics of every method that experiments, by feedback condition, and between the two."""
     study, shown = inputs.study, comparable(inputs.contract)
+    declared = spec_of(inputs).measures
     table: dict[str, Any] = {
-        "schedule_tolerance_days": SCHEDULE_TOLERANCE_DAYS,
-        "wave_tolerance_days": WAVE_TOLERANCE_DAYS,
+        "schedule_tolerance_days": declared.schedule_tolerance_days,
+        "wave_tolerance_days": declared.wave_tolerance_days,
         "methods": {},
     }
     for item in study.experimenting:
@@ -70,8 +70,9 @@ def condition_diagnostics(inputs: AnalysisInputs, method: str, feedback: str) ->
     crops = _of(inputs.crops, campaigns)
     reads = _of(inputs.reads, campaigns)
     second = inputs.contract.calendar.crop_days + inputs.contract.calendar.cleanup_days
+    near = spec_of(inputs).measures.wave_tolerance_days
     per_campaign = [
-        _campaign_facts(crops.get(name, _NOTHING), reads.get(name, _NOTHING), second)
+        _campaign_facts(crops.get(name, _NOTHING), reads.get(name, _NOTHING), second, near)
         for name in _names(campaigns)
     ]
     count = len(per_campaign)
@@ -83,6 +84,7 @@ def condition_diagnostics(inputs: AnalysisInputs, method: str, feedback: str) ->
         name: _mean([item[name] for item in per_campaign])
         for name in (
             "record_reads",
+            "in_season_reads",
             "totals_reads",
             "record_reads_before_second_start",
             "totals_reads_before_second_start",
@@ -110,11 +112,12 @@ def pair_diagnostics(inputs: AnalysisInputs, method: str) -> dict[str, Any]:
         {(site, repeat) for site, _, _, repeat in _names(full)}
         & {(site, repeat) for site, _, _, repeat in _names(endpoint)}
     )
+    slack = spec_of(inputs).measures.schedule_tolerance_days
     same, distances = 0, []
     for site, repeat in places:
         names = [(site, method, mode, repeat) for mode in (FULL, ENDPOINT)]
         schedules = [_later_starts(crops.get(name, _NOTHING)) for name in names]
-        same += same_schedule(*schedules)
+        same += same_schedule(*schedules, slack)
         chosen = [policies.get(name) for name in names]
         if None not in chosen:
             distances.append(_distance(chosen, inputs.contract.policy))
@@ -127,11 +130,7 @@ def pair_diagnostics(inputs: AnalysisInputs, method: str) -> dict[str, Any]:
     }
 
 
-def same_schedule(
-    first: Sequence[float],
-    second: Sequence[float],
-    tolerance_days: float = SCHEDULE_TOLERANCE_DAYS,
-) -> bool:
+def same_schedule(first: Sequence[float], second: Sequence[float], tolerance_days: float) -> bool:
     """Whether two sets of planting days can be matched one to one within a tolerance.
 
     Sorted days are matched in order, which is the best matching there is on a line.
@@ -168,7 +167,9 @@ def _of(table: pd.DataFrame, campaigns: pd.DataFrame) -> dict[tuple[Any, ...], p
     return {name: part for name, part in table[near].groupby(_KEY, sort=True) if name in wanted}
 
 
-def _campaign_facts(crops: pd.DataFrame, reads: pd.DataFrame, second_day: int) -> dict[str, Any]:
+def _campaign_facts(
+    crops: pd.DataFrame, reads: pd.DataFrame, second_day: int, near_days: float
+) -> dict[str, Any]:
     """Facts of one campaign.
 
     A campaign has two waves if everything planted after day 0 waited until the whole first wave had
@@ -177,12 +178,13 @@ def _campaign_facts(crops: pd.DataFrame, reads: pd.DataFrame, second_day: int) -
     later = _later_starts(crops)
     turn = min(later, default=np.inf)
     early = reads[reads["day"] <= turn] if len(reads) else reads
-    off = [day for day in later if abs(day - second_day) > WAVE_TOLERANCE_DAYS]
+    off = [day for day in later if abs(day - second_day) > near_days]
     return {
         "with_two_waves": bool(later) and _first_wave_known(crops, turn),
         "with_a_start_off_the_waves": bool(off),
         "with_an_early_end": len(crops) > 0 and bool(crops["reason"].isin(_EARLY_ENDS).any()),
         "record_reads": _reads_of_records(reads),
+        "in_season_reads": _reads_in_season(reads, crops),
         "totals_reads": _reads_of_totals(reads),
         "record_reads_before_second_start": _reads_of_records(early),
         "totals_reads_before_second_start": _reads_of_totals(early),
@@ -206,6 +208,18 @@ def _first_wave_known(crops: pd.DataFrame, turn: float) -> bool:
 
 def _reads_of_records(reads: pd.DataFrame) -> int:
     return int((reads["variable"] != "").sum()) if len(reads) else 0
+
+
+def _reads_in_season(reads: pd.DataFrame, crops: pd.DataFrame) -> int:
+    """Reads of records from compartments in which a crop was growing on that day."""
+    if reads.empty or crops.empty:
+        return 0
+    named = reads[reads["variable"] != ""]
+    growing = [
+        (crops["unit"] == unit) & (crops["start_day"] <= day) & (day < crops["end_day"])
+        for unit, day in zip(named["unit"], named["day"], strict=True)
+    ]
+    return sum(bool(found.any()) for found in growing)
 
 
 def _reads_of_totals(reads: pd.DataFrame) -> int:

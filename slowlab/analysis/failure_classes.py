@@ -14,6 +14,8 @@ from enum import StrEnum
 
 import pandas as pd
 
+from slowlab.agents.step_words import unit_words
+from slowlab.agents.steps import TOTALS
 from slowlab.agents.transcript_format import BLOCKED, TranscriptKind
 from slowlab.analysis.campaign_facts import CampaignFacts, idle_share
 from slowlab.campaign.budget import ActionKind
@@ -21,8 +23,8 @@ from slowlab.campaign.pool_results import Ending
 from slowlab.campaign.settlement import CampaignStatus, FallbackReason
 from slowlab.world.contract import Contract
 
-MOST = 0.5
-"""From this share on, answers that led to nothing or idle compartments explain a failure."""
+SAFETY_STOP = "safety_stop"
+"""How a crop ends that a safety rule stopped, in the table of crops."""
 PROTOCOL_ERROR = "protocol_error"
 """How a program ends that broke the rules of the wire."""
 
@@ -34,10 +36,9 @@ class FailureClass(StrEnum):
         FIREWALL: a prompt would have held what must stay hidden.
         INFRASTRUCTURE: it was not run, the machinery failed, or a scoring run did.
         BUDGET: calls, decisions or the prompt budget ran out before its end.
-        FORMAT: most answers led to nothing, rather because they could not be used than because the
-            action was rejected; or the last ones all failed alike.
-        RULES: its recommendation was invalid, or most answers led to nothing, rather because the
-            action was rejected.
+        FORMAT: most answers led to nothing, or the last ones all failed alike, and rather because
+            they could not be used than because the action was rejected.
+        RULES: its recommendation was invalid; or as before, rather because the action was rejected.
         SAFETY: a crop was lost to a safety stop; of weak campaigns only.
         PREMATURE_FINISH: it ended before the last day, or was weak and left compartments idle for
             most of the time.
@@ -90,18 +91,22 @@ def classify(facts: CampaignFacts, contract: Contract) -> Failure:
     else:
         found = ((kind, rule(facts, contract)) for kind, rule in _RULES)
         kind, evidence = next((kind, words) for kind, words in found if words)
-    return Failure(kind, evidence, _records(kind, facts.steps))
+    return Failure(kind, evidence, _records(kind, facts))
 
 
 def _blocked(facts: CampaignFacts) -> bool:
-    failed = facts.word("status") == CampaignStatus.INFRASTRUCTURE_FAILURE
-    return failed and facts.count(BLOCKED) > 0
+    return facts.campaign is not None and _broke_off(facts) and facts.count(BLOCKED) > 0
+
+
+def _broke_off(facts: CampaignFacts) -> bool:
+    """Whether it was not settled; one that the harness breaks off has no status at all."""
+    return facts.word("status") not in (CampaignStatus.FINISHED, CampaignStatus.CLOSED)
 
 
 def _technical(facts: CampaignFacts) -> str:
     if facts.campaign is None:
         return "no such campaign"
-    if facts.word("status") not in (CampaignStatus.FINISHED, CampaignStatus.CLOSED):
+    if _broke_off(facts):
         return f"status: {facts.word('status') or 'none'}, ending: {facts.word('ending')}"
     return f"no score: {facts.missing}" if facts.score is None else ""
 
@@ -134,8 +139,8 @@ def _budget(facts: CampaignFacts, contract: Contract) -> str:
 
 def _format(facts: CampaignFacts, _: Contract) -> str:
     errors, refused, asked = _wasted(facts)
-    if facts.count("identical_errors"):
-        return f"ended by errors that were all alike; unusable answers: {errors} of {asked}"
+    if errors >= refused and (alike := _alike(facts)):
+        return f"{alike}unusable answers: {errors} of {asked}"
     if errors >= refused and _mostly_wasted(facts):
         return f"unusable answers: {errors}, rejected actions: {refused}, of {asked}"
     return f"ending: {PROTOCOL_ERROR}" if facts.word("ending") == PROTOCOL_ERROR else ""
@@ -145,8 +150,15 @@ def _rules(facts: CampaignFacts, _: Contract) -> str:
     if facts.word("fallback_reason") == FallbackReason.INVALID_RECOMMENDATION:
         return f"fallback: {FallbackReason.INVALID_RECOMMENDATION}"
     errors, refused, asked = _wasted(facts)
-    often = refused > errors and _mostly_wasted(facts)
-    return f"rejected actions: {refused}, unusable answers: {errors}, of {asked}" if often else ""
+    alike = _alike(facts)
+    often = refused > errors and (alike or _mostly_wasted(facts))
+    words = f"{alike}rejected actions: {refused}, unusable answers: {errors}, of {asked}"
+    return words if often else ""
+
+
+def _alike(facts: CampaignFacts) -> str:
+    """What to say of a harness that ended the campaign after errors that were all alike."""
+    return "ended by errors that were all alike; " if facts.count("identical_errors") else ""
 
 
 def _wasted(facts: CampaignFacts) -> tuple[int, int, int]:
@@ -157,22 +169,26 @@ def _wasted(facts: CampaignFacts) -> tuple[int, int, int]:
 
 def _mostly_wasted(facts: CampaignFacts) -> bool:
     errors, refused, asked = _wasted(facts)
-    return errors + refused > 0 and errors + refused >= MOST * asked
+    return errors + refused > 0 and errors + refused >= facts.most_share * asked
 
 
 def _safety(facts: CampaignFacts, _: Contract) -> str:
-    stopped = facts.crops[facts.crops["reason"] == "safety_stop"]
-    if _lost(facts) or stopped.empty:
-        return ""
-    names = ", ".join(f"{row.unit}/{row.run_index}" for row in stopped.itertuples())
-    return f"safety stops of compartment/crop {names}"
+    stopped = [] if _lost(facts) else _stopped(facts)
+    names = ", ".join(f"{unit}/{number}" for unit, number in stopped)
+    return f"safety stops of compartment/crop {names}" if stopped else ""
+
+
+def _stopped(facts: CampaignFacts) -> list[tuple[int, int]]:
+    """Compartment and number of the crops that were lost to a safety stop."""
+    rows = facts.crops[facts.crops["reason"] == SAFETY_STOP]
+    return [(int(row.unit), int(row.run_index)) for row in rows.itertuples()]
 
 
 def _premature(facts: CampaignFacts, contract: Contract) -> str:
     if facts.word("fallback_reason") == FallbackReason.DEADLINE_NOT_REACHED:
         return f"fallback: {FallbackReason.DEADLINE_NOT_REACHED}"
     share = idle_share(facts, contract)
-    early = not _lost(facts) and share >= MOST
+    early = not _lost(facts) and share >= facts.most_share
     return f"share of idle days: {share:.2f}, crops: {len(facts.crops)}" if early else ""
 
 
@@ -197,26 +213,57 @@ _RULES: tuple[tuple[FailureClass, Callable[[CampaignFacts, Contract], str]], ...
 """Rules for campaigns that are lost or weak; each returns its evidence, empty where it fails."""
 
 
-def _records(kind: FailureClass, steps: pd.DataFrame) -> tuple[int, ...]:
+def _records(kind: FailureClass, facts: CampaignFacts) -> tuple[int, ...]:
     """Numbers of the records that show a class."""
-    if steps.empty or kind not in _SHOWN_BY:
+    steps = facts.steps
+    if steps.empty:
         return ()
-    return tuple(int(number) for number in steps.loc[_SHOWN_BY[kind](steps), "sequence"])
+    return tuple(int(number) for number in steps.loc[_SHOWN_BY[kind](facts), "sequence"])
 
 
-def _flags(*names: str) -> Callable[[pd.DataFrame], pd.Series]:
+def _flags(*names: str) -> Callable[[CampaignFacts], pd.Series]:
     words = tuple(f"flag: {name.replace('_', ' ')}" for name in names)
-    return lambda steps: (steps["kind"] == TranscriptKind.FLAG) & steps["action"].isin(words)
+    return lambda facts: _of_kind(facts, TranscriptKind.FLAG) & facts.steps["action"].isin(words)
 
 
-_BY_KIND = tuple(str(kind) for kind in (*ActionKind, "unreadable"))
-_SHOWN_BY: dict[FailureClass, Callable[[pd.DataFrame], pd.Series]] = {
+def _of_kind(facts: CampaignFacts, *kinds: str) -> pd.Series:
+    return facts.steps["kind"].isin([str(kind) for kind in kinds])
+
+
+def _refused(facts: CampaignFacts) -> pd.Series:
+    return _of_kind(facts, *ActionKind, "unreadable") & (facts.steps["ok"] == "no")
+
+
+def _where_it_broke_off(facts: CampaignFacts) -> pd.Series:
+    """The last record of a campaign that the machinery ended; a scoring run has none."""
+    last = facts.steps["sequence"] == facts.steps["sequence"].max()
+    return last & (facts.campaign is not None and _broke_off(facts))
+
+
+def _plantings_and_losses(facts: CampaignFacts) -> pd.Series:
+    """Where the crops that were lost were planted, and where their ends were read."""
+    steps = facts.steps
+    shown = pd.Series(False, index=steps.index)
+    for unit, number in _stopped(facts):
+        here = steps["action"].str.match(rf"(?:plant|read) {unit_words(unit)}\b")
+        for kind, words in (
+            (ActionKind.START, f"crop {number} planted"),
+            (TOTALS, f"crop {number} {SAFETY_STOP.replace('_', ' ')},"),
+        ):
+            told = steps["outcome"].str.contains(words, regex=False)
+            shown |= _of_kind(facts, kind) & here & told
+    return shown
+
+
+_SHOWN_BY: dict[FailureClass, Callable[[CampaignFacts], pd.Series]] = {
     FailureClass.FIREWALL: _flags(BLOCKED),
+    FailureClass.INFRASTRUCTURE: _where_it_broke_off,
     FailureClass.BUDGET: _flags("forced_advance", "context_exhausted"),
-    FailureClass.FORMAT: lambda steps: steps["kind"] == TranscriptKind.ERROR,
-    FailureClass.RULES: lambda steps: steps["kind"].isin(_BY_KIND) & (steps["ok"] == "no"),
-    FailureClass.PREMATURE_FINISH: lambda steps: steps["kind"] == ActionKind.START,
-    FailureClass.NO_RECOMMENDATION: lambda steps: steps["kind"] == TranscriptKind.ENDING,
-    FailureClass.CAPABILITY_GAP: lambda steps: steps["kind"] == ActionKind.RECOMMEND,
+    FailureClass.FORMAT: lambda facts: _of_kind(facts, TranscriptKind.ERROR),
+    FailureClass.RULES: _refused,
+    FailureClass.SAFETY: _plantings_and_losses,
+    FailureClass.PREMATURE_FINISH: lambda facts: _of_kind(facts, ActionKind.START),
+    FailureClass.NO_RECOMMENDATION: lambda facts: _of_kind(facts, TranscriptKind.ENDING),
+    FailureClass.CAPABILITY_GAP: lambda facts: _of_kind(facts, ActionKind.RECOMMEND),
 }
 """Which steps show a class."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from slowlab.analysis.campaign_facts import CampaignFacts, Name
-from slowlab.analysis.failure_classes import MOST, Failure, FailureClass, classify
+from slowlab.analysis.failure_classes import Failure, FailureClass, classify
+from slowlab.analysis.study_families import spec_of
 from slowlab.analysis.study_inputs import AnalysisInputs
 
 RECORDS_NAMED = 5
@@ -29,7 +30,7 @@ def failure_numbers(inputs: AnalysisInputs, facts: Mapping[Name, CampaignFacts])
     found = {name: classify(item, inputs.contract) for name, item in facts.items()}
     return {
         "classes": [kind.value for kind in FailureClass],
-        "most_share": MOST,
+        "most_share": spec_of(inputs).measures.most_share,
         "counts": {
             item.name: {mode: _counts(found, item.name, mode) for mode in study.feedback}
             for item in study.experimenting

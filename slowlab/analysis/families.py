@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from slowlab.analysis.declared import SensitivitySpec
+from slowlab.analysis.measure_spec import MeasureSpec
 from slowlab.analysis.multiplicity import Adjustment, SizeRule
 from slowlab.analysis.paired import RepeatRule
 from slowlab.config import ConfigModel, validate_config
@@ -93,6 +94,9 @@ class AnalysisSpec(ConfigModel):
     )
     sensitivity: SensitivitySpec = Field(
         default=SensitivitySpec(), description="Second analyses of the primary tests."
+    )
+    measures: MeasureSpec = Field(
+        default=MeasureSpec(), description="Numbers of the measures beside the tests."
     )
     families: tuple[FamilySpec, ...] = Field(description="The families, in the order reported.")
 

@@ -112,9 +112,10 @@ def _method(
     possible = np.array([whole[site] for site in gains])
     gained = np.array(list(gains.values()))
     usable = bool(gains) and exact_mean(possible) > 0
-    low, high = (
-        ratio_interval(gained, possible, inputs.study.base_seed + _SEED) if usable else (None, None)
-    )
+    low, high = None, None
+    if usable:
+        spec = spec_of(inputs)
+        low, high = ratio_interval(gained, possible, spec, spec.base_seed + _SEED)
     return {
         **_estimate(inputs, gains, place),
         "share": number(exact_mean(gained) / exact_mean(possible)) if usable else None,

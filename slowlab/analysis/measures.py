@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slowlab.analysis.samples import Array, exact_mean
+from slowlab.analysis.samples import DECIMALS, Array, exact_mean
 
 
 class AnchorFault(StrEnum):
@@ -184,7 +184,8 @@ def dominance(scores: ArrayLike, tie_band: float) -> Dominance:
 
     Args:
         scores: ``[method, site]`` scores; NaN where missing.
-        tie_band: differences up to this size are ties, in the unit of the scores, at least 0.
+        tie_band: differences up to this size, rounded to 1e-9, are ties, in the unit of the
+            scores, at least 0.
 
     Raises:
         ValueError: the band is negative or the table is not two-dimensional.
@@ -192,7 +193,7 @@ def dominance(scores: ArrayLike, tie_band: float) -> Dominance:
     table = _table(scores)
     if not tie_band >= 0.0:
         raise ValueError("the tie band must not be negative")
-    difference = table[:, None, :] - table[None, :, :]
+    difference = np.round(table[:, None, :] - table[None, :, :], DECIMALS)
     known = np.isfinite(difference)
     wins = np.where(np.abs(difference) <= tie_band, 0.5, difference > 0.0)
     counts = known.sum(axis=2)

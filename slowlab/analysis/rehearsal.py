@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from slowlab.analysis.equivalence import Verdict, equivalence_test
 from slowlab.analysis.families import AnalysisSpec, ContrastSpec, FamilySpec
 from slowlab.analysis.multiplicity import adjust
 from slowlab.analysis.paired import Differences
 from slowlab.analysis.power import paired_t_power
+from slowlab.analysis.rehearsal_coverage import coverage_of_intervals, share_with_interval
 from slowlab.analysis.rehearsal_flips import many_sign_flips
 from slowlab.analysis.rehearsal_planting import ScoreModel, plant, score_model, simulate_scores
 from slowlab.analysis.rehearsal_scramble import (
@@ -204,26 +204,6 @@ def gates(
     return [*found, _gate("shortfall of power", plan.largest_power_shortfall, worst)]
 
 
-def share_with_interval(hits: int, count: int, level: float) -> dict[str, Any]:
-    """A share with its Clopper-Pearson interval.
-
-    Args:
-        hits: how often it happened.
-        count: how often it could have, at least 1.
-        level: confidence level.
-    """
-    tail = (1.0 - level) / 2.0
-    low = betaincinv(hits, count - hits + 1, tail) if hits else 0.0
-    high = betaincinv(hits + 1, count - hits, 1.0 - tail) if hits < count else 1.0
-    return {
-        "hits": hits,
-        "rehearsals": count,
-        "share": round_result(hits / count),
-        "low": round_result(low),
-        "high": round_result(high),
-    }
-
-
 def rehearse(
     spec: AnalysisSpec,
     differences: Mapping[str, Differences],
@@ -242,7 +222,8 @@ def rehearse(
         plan: how much is rehearsed and what must come out.
 
     Returns:
-        ``size`` by way without effects, ``planted`` rows, and ``gates``; plain data.
+        ``size`` by way without effects, ``planted`` rows, ``coverage`` of the intervals, which has
+        no gate, and ``gates``; plain data.
 
     Raises:
         ValueError: the first family has no differences, or too few scores to simulate from.
@@ -263,7 +244,8 @@ def rehearse(
     }
     planted = planted_effects(spec, model, scores, plan.flips)
     found = gates(plan, spec, sizes, planted)
-    return {"size": sizes, "planted": planted, "gates": found}
+    coverage = coverage_of_intervals(spec, model, scores)
+    return {"size": sizes, "planted": planted, "coverage": coverage, "gates": found}
 
 
 def _tests(spec: AnalysisSpec) -> list[ContrastSpec]:

@@ -102,6 +102,26 @@ def planted_table(rehearsal: Rehearsal) -> pd.DataFrame:
     )
 
 
+def coverage_table(rehearsal: Rehearsal) -> pd.DataFrame:
+    """How often intervals of simulated scores hold the true mean; described, without a gate."""
+    return pd.DataFrame(
+        [
+            {
+                "Test": row["test"],
+                "Sites": str(row["sites"]),
+                "Level": f"{row['level']:g}",
+                "Rehearsals": str(row["rehearsals"]),
+                "Hold the mean": f"{row['share']:.3f}",
+                "Interval": f"{row['low']:.3f} to {row['high']:.3f}",
+                "Above it": f"{row['above']:.3f}",
+                "Below it": f"{row['below']:.3f}",
+                "Mean width, EUR/m2": two_decimals(row["mean_width"]),
+            }
+            for row in rehearsal["coverage"]
+        ]
+    )
+
+
 def sites_table(rehearsal: Rehearsal) -> pd.DataFrame:
     """Sites that each effect asks for, and power and detectable difference at some numbers."""
     rows = []
@@ -121,7 +141,7 @@ def sites_table(rehearsal: Rehearsal) -> pd.DataFrame:
 
 
 def markdown_document(rehearsal: Rehearsal) -> str:
-    """The three tables and the gates as one Markdown text."""
+    """The tables and the gates as one Markdown text."""
     study, power = rehearsal["study"], rehearsal["power"]
     marks = f"**{', '.join(study['marks'])}.** " if study["marks"] else ""
     about = (
@@ -144,6 +164,7 @@ def markdown_document(rehearsal: Rehearsal) -> str:
             *markdown_lines(size_table(rehearsal)),
         ],
         ["", "## Planted effects", "", *markdown_lines(planted_table(rehearsal))],
+        _coverage_part(rehearsal),
         [
             "",
             f"## Sites for power {power['target']:g} at level {power['level']:.4f}",
@@ -152,6 +173,13 @@ def markdown_document(rehearsal: Rehearsal) -> str:
         ],
     ]
     return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _coverage_part(rehearsal: Rehearsal) -> list[str]:
+    table = coverage_table(rehearsal)
+    if table.empty:
+        return []
+    return ["", "## Intervals of simulated scores (no gate)", "", *markdown_lines(table)]
 
 
 def _gate_line(gate: Mapping[str, Any]) -> str:

@@ -75,7 +75,7 @@ def reader_numbers(inputs: AnalysisInputs, swaps: Swaps) -> dict[str, Any]:
     for reader in inputs.study.readers:
         for source in inputs.study.sources:
             gains = swaps[reader.name, source.name]
-            seed = inputs.study.base_seed + _SWAP_SEED + place
+            seed = spec.base_seed + _SWAP_SEED + place
             found = analyse_differences(reader.name, gains, seed, spec)
             identity = source.name in reader.identity_sources
             rows.append(

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from slowlab.analysis.families import AnalysisSpec
 from slowlab.analysis.paired import Cell, RepeatRule, contrast, site_means
 from slowlab.analysis.samples import Array, exact_mean, exact_sample, round_result
 from slowlab.analysis.scores import CellKey, ScoreDesign, cells_from_scores, contrast_by_year
-from slowlab.analysis.study_inputs import AnalysisInputs, StudyDescription
+from slowlab.analysis.study_families import spec_of
+from slowlab.analysis.study_inputs import AnalysisInputs
 from slowlab.analysis.study_published import comparable, published_mean, published_resources
 from slowlab.evaluation.score import ScoreStatus
 
 RESOURCES = ("heat_kwh_m2", "light_kwh_m2", "co2_kg_m2", "harvest_kg_m2")
 """What a crop uses and gives in scoring runs."""
-
-BOOTSTRAP_DRAWS = 4000
 
 
 def number(value: float | None) -> float | None:
@@ -157,7 +157,7 @@ def common_shares(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> dict
     for item in study.methods:
         key = study.main_cell(item.name)
         if key in cells and item.name not in (study.reference, study.common):
-            rows[item.name] = _share(study, cells, key, common, base)
+            rows[item.name] = _share(inputs, cells, key, common, base)
     whole = contrast([cells[common]], [cells[base]], study.repeat_rule)
     gain = exact_mean(whole.values) if whole.sites else None
     return {
@@ -170,12 +170,13 @@ def common_shares(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> dict
 
 
 def _share(
-    study: StudyDescription,
+    inputs: AnalysisInputs,
     cells: Mapping[CellKey, Cell],
     key: CellKey,
     common: CellKey,
     base: CellKey,
 ) -> dict[str, Any]:
+    study, spec = inputs.study, spec_of(inputs)
     own = contrast([cells[key]], [cells[base]], study.repeat_rule)
     whole = contrast([cells[common]], [cells[base]], study.repeat_rule)
     sites = sorted(set(own.sites) & set(whole.sites))
@@ -187,26 +188,28 @@ def _share(
     if exact_mean(possible) <= 0:
         return undefined
     share = exact_mean(gained) / exact_mean(possible)
-    low, high = ratio_interval(gained, possible, study.base_seed)
+    low, high = ratio_interval(gained, possible, spec, spec.base_seed)
     return {"n_sites": len(sites), "share": number(share), "low": number(low), "high": number(high)}
 
 
 def ratio_interval(
-    above: Array, below: Array, seed: int
+    above: Array, below: Array, spec: AnalysisSpec, seed: int
 ) -> tuple[float, float] | tuple[None, None]:
-    """Central 95 % of the ratio of means over resampled sites; none near a zero denominator.
+    """Central part of the ratio of means over resampled sites; none near a zero denominator.
 
     Args:
         above: ``[site]`` values of the numerator.
         below: ``[site]`` values of the denominator, same sites.
+        spec: names the confidence and the number of resamples.
         seed: of the resamples.
     """
     if len(above) < 3:
         return None, None
     rng = np.random.default_rng([seed, 0x5A])
-    draws = rng.integers(0, len(above), size=(BOOTSTRAP_DRAWS, len(above)))
+    draws = rng.integers(0, len(above), size=(spec.measures.share_resamples, len(above)))
+    tails = (1.0 - spec.confidence) / 2.0, (1.0 + spec.confidence) / 2.0
     bottom = below[draws].mean(axis=1)
-    if np.quantile(bottom, 0.025) <= 0:
+    if np.quantile(bottom, tails[0]) <= 0:
         return None, None
-    low, high = np.quantile(above[draws].mean(axis=1) / bottom, (0.025, 0.975))
+    low, high = np.quantile(above[draws].mean(axis=1) / bottom, tails)
     return float(low), float(high)

@@ -111,6 +111,7 @@ def confirmatory_spec(
         sensitivity_repeat_rule=numbers.sensitivity_repeat_rule,
         largest_missing_share=declaration.gates.largest_missing_share,
         sensitivity=declaration.sensitivity,
+        measures=declaration.measures,
         families=tuple(families),
     )
 

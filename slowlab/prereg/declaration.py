@@ -12,6 +12,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from slowlab.analysis.declared import NAME, SensitivitySpec
+from slowlab.analysis.measure_spec import MeasureSpec
 from slowlab.analysis.multiplicity import Adjustment, SizeRule
 from slowlab.analysis.paired import RepeatRule
 from slowlab.analysis.power import sites_needed
@@ -161,6 +162,9 @@ class Declaration(ConfigModel):
     gates: Gates = Field(description="What must hold before results are shown as confirmatory.")
     sensitivity: SensitivitySpec = Field(description="Second analyses of the primary tests.")
     second_look: SecondLook = Field(description="The Bayesian analysis.")
+    measures: MeasureSpec = Field(
+        default=MeasureSpec(), description="Numbers of the measures beside the tests."
+    )
 
     @model_validator(mode="after")
     def _tests_are_sound(self) -> Self:

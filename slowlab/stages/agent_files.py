@@ -97,15 +97,17 @@ def _write(
         for name, record in zip(names, records, strict=True)
     ]
     _write_tables(folder, TABLES, campaign_tables(rows))
-    told = [(name, _told(places.transcript((job.feedback, name.site)))) for name in names]
+    told = [(name, _told(places, name)) for name in names]
     _write_tables(folder, AGENT_TABLES, agent_tables(told))
     found = [recommendation(job, record) for record in records]
     write_recommendations(folder / "recommendations.json", materials, found)
 
 
-def _told(path: Path) -> Sequence[Record]:
-    """The records of a transcript; none where the campaign never began."""
-    return read_transcript(path).records if path.exists() else ()
+def _told(places: AgentFolders, name: CampaignName) -> Sequence[Record]:
+    """The records of a campaign; those of the shared beginning where it ended there."""
+    paths = [places.transcript((mode, name.site)) for mode in (name.feedback, INITIAL)]
+    found = next((path for path in paths if path.exists()), None)
+    return () if found is None else read_transcript(found).records
 
 
 def _write_tables(

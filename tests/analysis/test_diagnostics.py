@@ -28,13 +28,13 @@ def found(inputs):
 @given(days=DAYS, data=st.data())
 def test_order_and_a_few_days_of_slack_make_no_difference(days, data) -> None:
     moved = [day + data.draw(st.sampled_from([-3.0, -1.0, 0.0, 1.0, 3.0])) for day in days]
-    assert same_schedule(days, data.draw(st.permutations(moved)))
+    assert same_schedule(days, data.draw(st.permutations(moved)), 3.0)
 
 
 def test_other_schedules_differ() -> None:
-    assert not same_schedule([182.0, 182.0], [182.0])
-    assert not same_schedule([182.0, 182.0], [182.0, 186.0])
-    assert same_schedule([], [])
+    assert not same_schedule([182.0, 182.0], [182.0], 3.0)
+    assert not same_schedule([182.0, 182.0], [182.0, 186.0], 3.0)
+    assert same_schedule([], [], 3.0)
 
 
 def test_schedules_match_although_days_differ_by_one(found) -> None:
@@ -56,6 +56,47 @@ def test_reads_of_records_and_of_totals_are_counted_apart(found) -> None:
     assert means["record_reads_before_second_start"] == 12.0
     assert means["totals_reads_before_second_start"] == 4.0
     assert endpoint["mean_per_campaign"]["record_reads"] == 0.0
+
+
+def test_reads_of_closed_crops_are_not_in_season(inputs, found) -> None:
+    """Two reads of each campaign come on day 180, on which the crops of the first wave close."""
+    means = found["prior_bo"]["conditions"]["full"]["mean_per_campaign"]
+    assert (means["record_reads"], means["in_season_reads"]) == (24.0, 22.0)
+    reads = inputs.reads.copy()
+    reads.loc[reads["day"] == 180.0, "day"] = 179.0
+    earlier = diagnostics(replace(inputs, reads=reads))["methods"]["prior_bo"]
+    assert earlier["conditions"]["full"]["mean_per_campaign"]["in_season_reads"] == 24.0
+    crops = inputs.crops[inputs.crops["unit"] != 0]
+    empty = diagnostics(replace(inputs, crops=crops))["methods"]["prior_bo"]
+    assert empty["conditions"]["full"]["mean_per_campaign"]["in_season_reads"] == 11.0
+
+
+def test_permuted_starts_and_182_for_183_are_the_same_schedule(inputs) -> None:
+    """The published comparison called both of them different."""
+    crops = inputs.crops.copy()
+    mine = (crops["method"] == "random_search") & (crops["run_index"] == 2)
+    endpoint = mine & (crops["feedback"] == "endpoint")
+    full = mine & (crops["feedback"] == "full")
+    crops.loc[full, "start_day"] = 183.0 + 10.0 * crops.loc[full, "unit"]
+    crops.loc[endpoint, "start_day"] = 182.0 + 10.0 * (3 - crops.loc[endpoint, "unit"])
+    found = diagnostics(replace(inputs, crops=crops))["methods"]["random_search"]
+    assert found["full_and_endpoint"]["same_later_schedule"] == 12
+    crops.loc[endpoint, "start_day"] += 5.0
+    other = diagnostics(replace(inputs, crops=crops))["methods"]["random_search"]
+    assert other["full_and_endpoint"]["same_later_schedule"] == 0
+
+
+def test_failed_predictions_are_no_predictions(inputs) -> None:
+    """The published count of predictor calls held failures."""
+    campaigns = inputs.campaigns.copy()
+    mine = (campaigns["method"] == "prior_bo") & (campaigns["feedback"] == "full")
+    campaigns.loc[mine, ["predictor_attempts", "predictor_outputs"]] = [5, 0]
+    campaigns.loc[mine & (campaigns["site"] == 0), "predictor_outputs"] = 1
+    found = diagnostics(replace(inputs, campaigns=campaigns))["methods"]["prior_bo"]
+    full = found["conditions"]["full"]
+    assert full["mean_per_campaign"]["predictor_attempts"] == 5.0
+    assert full["mean_per_campaign"]["predictor_outputs"] == pytest.approx(2 / 12)
+    assert full["campaigns_with_a_prediction"] == 2
 
 
 def test_attempts_and_outputs_of_the_predictor_are_counted_apart(found) -> None:

@@ -83,8 +83,10 @@ def test_campaigns_that_gain_have_no_class(inputs) -> None:
 
 
 INFRASTRUCTURE = {"status": "infrastructure_failure", "ending": "infrastructure_failure"}
+BROKEN_OFF = {"status": "", "ending": "infrastructure_failure"}
+"""What the tables hold of a campaign that the harness breaks off, as its facility did not fail."""
 PLANTED = {
-    "firewall": {"campaign": INFRASTRUCTURE, "agent": {"blocked": 1}},
+    "firewall": {"campaign": BROKEN_OFF, "agent": {"blocked": 1}},
     "infrastructure": {"campaign": INFRASTRUCTURE},
     "budget": {"campaign": LOST | {"calls": 126}},
     "format": {"campaign": LOST, "agent": {"format_errors": 40, "answers": 60}},
@@ -112,6 +114,7 @@ def test_a_planted_failure_lands_in_its_class(inputs, kind) -> None:
         ({"agent": {"context_exhausted": 1}}, "budget"),
         ({"campaign": {"ending": "request_limit"}}, "budget"),
         ({"agent": {"forced_advance": 1, "identical_errors": 1}}, "format"),
+        ({"campaign": {"rejections": 9}, "agent": {"identical_errors": 1}}, "rules"),
         ({"campaign": {"ending": "protocol_error"}}, "format"),
         ({"campaign": {"rejections": 40}}, "rules"),
         ({"campaign": {"rejections": 20}, "agent": {"format_errors": 30}}, "format"),
@@ -178,7 +181,7 @@ def test_records_of_the_transcript_are_the_evidence(inputs) -> None:
         ("format", PLANTED["format"], [7]),
         ("rules", PLANTED["rules"], [9]),
         ("capability_gap", PLANTED["capability_gap"], [21]),
-        ("infrastructure", PLANTED["infrastructure"], []),
+        ("infrastructure", PLANTED["infrastructure"], [21]),
     ):
         row = failures(planted(shown, **changes))[1][NAME]
         assert (row["class"], row["records"]) == (kind, records)
@@ -208,7 +211,7 @@ COUNT = st.integers(0, 130)
 @given(
     campaign=st.fixed_dictionaries(
         {
-            "status": st.sampled_from(["finished", "closed", "infrastructure_failure"]),
+            "status": st.sampled_from(["finished", "closed", "infrastructure_failure", ""]),
             "fallback_reason": st.sampled_from(
                 ["", "invalid_recommendation", "missing_recommendation", "deadline_not_reached"]
             ),
@@ -235,7 +238,7 @@ def test_every_campaign_has_exactly_one_class(campaign, agent, gain) -> None:
         facts, campaign={**facts.campaign, **campaign}, agent={**facts.agent, **agent}, gain=gain
     )
     found = classify(given_facts, inputs.contract)
-    sound = campaign["status"] != "infrastructure_failure"
+    sound = campaign["status"] in ("finished", "closed")
     failed = not sound or campaign["fallback_reason"] != "" or gain <= 0
     assert (found.kind is FailureClass.NONE) == (not failed)
     assert bool(found.evidence) == failed

@@ -84,6 +84,12 @@ def test_whatever_decides_what_a_score_means_changes_the_key(inputs) -> None:
     assert scoring_id(replace(inputs, study=renamed)) == scoring_id(inputs)
 
 
+def test_another_version_of_the_program_is_another_key(inputs, monkeypatch) -> None:
+    known = scoring_id(inputs)
+    monkeypatch.setattr("slowlab.analysis.leaderboard.version", lambda _: "99.0.0")
+    assert scoring_id(inputs) != known
+
+
 def test_every_row_bears_its_keys_and_says_what_is_a_stand_in(inputs) -> None:
     frame = table("leaderboard", build_numbers(inputs)).set_index("method")
     assert set(frame["lock"]) == {"none: exploratory"}

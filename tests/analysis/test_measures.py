@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import f_oneway
 
 from slowlab.analysis.measure_tables import anchored_table, repeat_table
 from slowlab.analysis.measures import (
@@ -138,6 +139,14 @@ def test_dominance_counts_wins_and_half_ties_on_common_sites() -> None:
         dominance(table, -1.0)
 
 
+def test_a_difference_of_exactly_the_band_is_a_tie_whatever_the_last_bit_says() -> None:
+    """32.2 less 30.2 is a little more than 2 in floating point, 2.3 less 0.3 a little less."""
+    table = np.array([[32.2, 2.3], [30.2, 0.3]])
+    assert 32.2 - 30.2 > 2.0
+    np.testing.assert_array_equal(dominance(table, 2.0).overall, [0.5, 0.5])
+    np.testing.assert_array_equal(dominance(table, 1.9).overall, [1.0, 0.0])
+
+
 def test_stability_of_three_repeats() -> None:
     scores = np.array([[1.0, 2.0, 3.0], [10.0, 10.0, 16.0]])
     found = stability(scores, floor=0.0)
@@ -172,6 +181,24 @@ def test_variance_components_by_hand() -> None:
     assert found.site == pytest.approx((between - within) / 2)
     assert found.site_share == pytest.approx(found.site / (found.site + within))
     assert found.sd_with_repeats(2) == pytest.approx(np.std([2.0, 7.0, 9.0], ddof=1))
+
+
+@pytest.mark.parametrize("unequal", [False, True])
+def test_variance_components_are_those_of_the_analysis_of_variance(unequal) -> None:
+    """SciPy's F is the ratio of mean squares, which the components give back."""
+    rng = np.random.default_rng(5)
+    scores = 30 + 5 * rng.normal(size=(12, 4)) + 3 * rng.normal(size=(12, 1))
+    if unequal:
+        scores[0, 1:] = scores[3, 2:] = scores[7, 3] = NAN
+    rows = [row[np.isfinite(row)] for row in scores]
+    found = variance_components(scores)
+    counts = np.array([len(row) for row in rows])
+    typical = (counts.sum() - (counts**2).sum() / counts.sum()) / (len(rows) - 1)
+    ratio = (found.repeat + typical * found.site) / found.repeat
+    assert not found.truncated
+    assert ratio == pytest.approx(f_oneway(*rows).statistic, rel=1e-12)
+    within = sum(((row - row.mean()) ** 2).sum() for row in rows) / (counts - 1).sum()
+    assert found.repeat == pytest.approx(within, rel=1e-12)
 
 
 def test_variance_components_recover_what_was_planted() -> None:

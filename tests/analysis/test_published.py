@@ -40,6 +40,31 @@ def test_every_holm_value_follows_from_its_raw_p(version: Version) -> None:
     np.testing.assert_allclose(adjusted, [test.p_adjusted for test in tests], rtol=1e-14)
 
 
+def test_counts_and_largest_deviations_of_all_that_is_reproduced() -> None:
+    """All adjusted p-values and all primary means; shown with ``pytest -rP``."""
+    published, adjusted, means = load_published(), [], []
+    for version in VERSIONS:
+        primary, joint = primary_tests(version), secondary_tests(version)
+        scores = getattr(published.table3_secondary, version.value).tests
+        for family, rule, column in (
+            (primary, holm, "p_adjusted"),
+            (joint, benjamini_hochberg, "p_bh_joint17"),
+            (scores, benjamini_hochberg, "p_bh_without_e3"),
+        ):
+            ours = rule([test.p_sign_flip for test in family.values()])
+            theirs = [getattr(test, column) for test in family.values()]
+            adjusted += [abs(a - b) for a, b in zip(ours, theirs, strict=True)]
+        by_year = published.primary_by_evaluation_year
+        for name, values in getattr(by_year, version.value).means.items():
+            mean = mean_over_years(values, by_year.sites_per_year)
+            means.append(abs(mean - primary[name].mean))
+    print(f"adjusted p-values: {len(adjusted)}, largest deviation {max(adjusted):.1e}")
+    print(f"means from yearly means: {len(means)}, largest deviation {max(means):.1e} EUR/m2")
+    assert (len(adjusted), len(means)) == (2 * (7 + 17 + 13), 2 * 7)
+    assert max(adjusted) < 1e-15
+    assert max(means) < 1e-12
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_joint_bh_value_follows_from_its_raw_p(version: Version) -> None:
     tests = secondary_tests(version).values()

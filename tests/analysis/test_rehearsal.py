@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slowlab.analysis.bca import bca_interval
 from slowlab.analysis.families import AnalysisSpec, CellRef, ContrastSpec, FamilySpec
 from slowlab.analysis.multiplicity import Adjustment
 from slowlab.analysis.paired import Cell, Differences, RepeatRule, contrast, make_cell
@@ -20,11 +21,12 @@ from slowlab.analysis.rehearsal import (
     gates,
     planted_effects,
     rehearse,
-    share_with_interval,
     size_under_labels,
     size_under_signs,
 )
+from slowlab.analysis.rehearsal_coverage import coverage_of_intervals, share_with_interval
 from slowlab.analysis.rehearsal_flips import many_sign_flips
+from slowlab.analysis.rehearsal_intervals import many_bca_intervals
 from slowlab.analysis.rehearsal_planting import plant, score_model, simulate_scores
 from slowlab.analysis.rehearsal_scramble import (
     ScoreGrid,
@@ -114,8 +116,9 @@ def family_share(size: dict) -> float:
 @pytest.mark.parametrize("sites", [1, 2, 5, 16, 17, 40])
 def test_p_values_are_those_of_the_analysis_to_the_last_bit(sites: int) -> None:
     samples = np.round(np.random.default_rng(sites).normal(0.3, 1.0, (6, sites)), 1)
-    alone = [sign_flip_test(sample, 11, flips=3_000).p for sample in samples]
-    assert many_sign_flips(samples, 11, 3_000).tolist() == alone
+    for given_samples in (samples, samples / 3):
+        alone = [sign_flip_test(sample, 11, flips=3_000).p for sample in given_samples]
+        assert many_sign_flips(given_samples, 11, 3_000).tolist() == alone
 
 
 def test_samples_that_differ_in_signs_only_are_compared_with_the_same_sums() -> None:
@@ -123,6 +126,40 @@ def test_samples_that_differ_in_signs_only_are_compared_with_the_same_sums() -> 
     signs = 2 * np.random.default_rng(4).integers(0, 2, (9, SITES)) - 1
     alone = [sign_flip_test(row * sizes, 5, flips=25_000).p for row in signs]
     assert many_sign_flips(signs * sizes, 5, 25_000).tolist() == alone
+
+
+@pytest.mark.parametrize("sites", [3, 16, 40])
+def test_intervals_are_those_of_the_analysis_to_the_last_bit(sites: int) -> None:
+    samples = np.random.default_rng(sites).normal(0.3, 1.0, (6, sites))
+    samples[1] = np.round(samples[1], 1)
+    samples[2] = np.resize([1.0, 2.0, 3.0], sites) / 3
+    samples[3] = 0.5
+    alone = [bca_interval(sample, 11, level=0.9, resamples=2_000) for sample in samples]
+    assert many_bca_intervals(samples, 11, 0.9, 2_000) == alone
+
+
+def test_coverage_of_the_intervals_is_near_their_level() -> None:
+    model = score_model(grid_of(study()), TESTS)
+    spec = SPEC.model_copy(update={"resamples": 1_000})
+    rows = coverage_of_intervals(spec, model, simulate_scores(model, SITES, 7, 600))
+    assert [row["test"] for row in rows] == [test.name for test in TESTS]
+    for row in rows:
+        assert 0.90 < row["share"] < 0.98
+        assert row["share"] + row["above"] + row["below"] == pytest.approx(1.0, abs=1e-8)
+        width = 2 * 1.96 * model.sds[model.tests.index(row["test"])] / np.sqrt(SITES)
+        assert row["mean_width"] == pytest.approx(width, rel=0.1)
+    assert coverage_of_intervals(spec, model, simulate_scores(model, 2, 7, 5)) == []
+
+
+def test_intervals_that_are_too_short_show_in_the_coverage(monkeypatch) -> None:
+    def short(samples, seed, level, resamples):
+        return many_bca_intervals(samples, seed, 0.8, resamples)
+
+    model = score_model(grid_of(study()), TESTS)
+    spec = SPEC.model_copy(update={"resamples": 500})
+    monkeypatch.setattr("slowlab.analysis.rehearsal_coverage.many_bca_intervals", short)
+    rows = coverage_of_intervals(spec, model, simulate_scores(model, SITES, 7, 300))
+    assert all(row["high"] < 0.9 for row in rows)
 
 
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "finite"), (1e7, "too large")])

@@ -195,6 +195,23 @@ def test_very_few_sites(sites: int, gains) -> None:
     assert np.isfinite(rows.loc["E1_agent", "estimate"])
 
 
+def test_one_missing_value_in_a_family_costs_one_test(cells) -> None:
+    """A NaN that reaches a test makes that test undefined, and no other one and no warning."""
+    holed = {"reader_gain": Differences(tuple(range(12)), np.array([np.nan, *[1.0] * 11]))}
+    sound = {"reader_gain": Differences(tuple(range(12)), np.linspace(0.5, 1.5, 12))}
+    one, other = (
+        family_results(parse_analysis(STUDY), cells, given_values)[0].set_index("test")
+        for given_values in (holed, sound)
+    )
+    assert one.loc["reader_gain", ["status", "reason"]].tolist() == ["undefined", "not_finite"]
+    assert one.loc["reader_gain", ["p", "p_adjusted", "estimate", "ci_low", "sd"]].isna().all()
+    assert one.loc["reader_gain", "verdict"] == "undefined"
+    columns = ["estimate", "ci_low", "ci_high", "p", "p_equivalent", "verdict"]
+    kept = one.drop(index="reader_gain")[columns]
+    pd.testing.assert_frame_equal(kept, other.drop(index="reader_gain")[columns])
+    assert one.loc["gain_difference", "p_adjusted"] == min(1.0, 2 * one.loc["gain_difference", "p"])
+
+
 def test_no_families_and_empty_families() -> None:
     for families in ([], STUDY["families"][2:]):
         table, behind = family_results(parse_analysis(STUDY | {"families": families}), {})

@@ -36,6 +36,22 @@ def test_scipy_agrees_on_all_patterns(n: int) -> None:
     assert ours.p == pytest.approx(theirs.pvalue, abs=1e-12)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=9), st.sampled_from([1, 3, 7, 12]))
+def test_ties_of_fractions_are_ties(counts, parts) -> None:
+    """Means over three years have no last decimal; whole numbers give the truth."""
+    signs = np.array(list(itertools.product([-1, 1], repeat=len(counts))))
+    expected = np.mean(np.abs(signs @ np.array(counts)) >= abs(sum(counts)))
+    assert sign_flip_test([count / parts for count in counts], 1).p == expected
+
+
+@pytest.mark.parametrize("parts", [3, 7, 12])
+def test_ties_of_fractions_are_ties_where_patterns_are_drawn(parts: int) -> None:
+    counts = np.random.default_rng(4).integers(-9, 10, 48)
+    whole = sign_flip_test(counts.astype(float), 3, flips=20_000)
+    assert sign_flip_test(counts / parts, 3, flips=20_000) == whole
+
+
 def test_random_patterns_approach_the_exact_value() -> None:
     values = np.random.default_rng(5).normal(0.5, 1.0, 16)
     exact = sign_flip_test(values, 1)

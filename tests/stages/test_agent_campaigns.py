@@ -20,6 +20,7 @@ from slowlab.plan.study import INITIAL, Setting
 from slowlab.readers.recorded import journal_history
 from slowlab.stages import agent_campaigns
 from slowlab.stages.agent_campaigns import AgentFolders, AgentStage, SpendingCapError
+from slowlab.stages.agent_files import AGENT_TABLES, make_agent_campaigns
 from slowlab.stages.campaigns import CampaignJob, recommendation
 from slowlab.stages.materials import Materials
 from slowlab.world.task import Feedback, site_task
@@ -195,3 +196,27 @@ def test_a_hidden_value_in_a_prompt_ends_the_campaign_before_anything_is_sent(
         assert link.purse.totals().calls == 0
     assert found.failures == {0: "firewall"}
     assert all(record.ending == "infrastructure_failure" for record in found.records.values())
+
+
+def test_a_campaign_that_ended_in_the_shared_beginning_keeps_its_records_in_the_tables(
+    materials, tmp_path, monkeypatch
+):
+    price = materials.sites([0])[0].prices.fruit_eur_per_kg_fresh
+    monkeypatch.setattr(agent_campaigns, "hidden_values", lambda site: [("planted", price)])
+    entry = MethodEntry(name="grower", model="stand-in-grower", stand_in=True)
+    folders = {mode: tmp_path / mode for mode in (*FEEDBACK, INITIAL)}
+    make_agent_campaigns(
+        materials,
+        CampaignJob(entry, INITIAL, 0, (0,)),
+        folders,
+        tmp_path / "transcripts",
+        tmp_path / "purse.jsonl",
+        Caps(),
+    )
+    for mode in FEEDBACK:
+        frames = {
+            name: schema.read(folders[mode] / f"{name}.parquet")
+            for name, schema in AGENT_TABLES.items()
+        }
+        assert frames["agents"]["blocked"].tolist() == [1]
+        assert "flag: blocked" in set(frames["agent_steps"]["action"])
