@@ -85,7 +85,7 @@ def anchored_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> d
         anchors.baseline,
         anchors.oracle,
         anchors.errors,
-        study.repeat_rule,
+        inputs.repeat_rule,
     )
     parts = dict(iter(frame.groupby("cell", sort=False)))
     table: dict[str, Any] = {item.name: {} for item in study.methods}
@@ -117,7 +117,7 @@ class _Anchors:
         """Known means by site; a study without full feedback has no such cell."""
         if cell is None:
             return {}
-        means, _ = site_means(cell, inputs.study.repeat_rule)
+        means, _ = site_means(cell, inputs.repeat_rule)
         found = zip(cell.sites, means.tolist(), strict=True)
         return {site: mean for site, mean in found if np.isfinite(mean)}
 

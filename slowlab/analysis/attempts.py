@@ -57,7 +57,7 @@ def dominance_numbers(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> 
     study = inputs.study
     band = _size(spec_of(inputs), spec_of(inputs).measures.tie_band_eur_m2)
     names = [item.name for item in study.methods if study.main_cell(item.name) in cells]
-    means = [site_means(cells[study.main_cell(name)], study.repeat_rule)[0] for name in names]
+    means = [site_means(cells[study.main_cell(name)], inputs.repeat_rule)[0] for name in names]
     found = dominance(np.array(means), band)
     return {
         "tie_band_eur_m2": band,

@@ -130,7 +130,7 @@ def _reference(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> dict[in
     cell = cells.get(study.main_cell(study.reference))
     if cell is None:
         return {}
-    means, _ = site_means(cell, study.repeat_rule)
+    means, _ = site_means(cell, inputs.repeat_rule)
     found = zip(cell.sites, means.tolist(), strict=True)
     return {site: mean for site, mean in found if np.isfinite(mean)}
 

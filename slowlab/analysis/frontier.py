@@ -80,7 +80,7 @@ def _cost_row(
     facts: Mapping[Name, CampaignFacts],
 ) -> dict[str, Any]:
     key = inputs.study.main_cell(item.name)
-    means, _ = site_means(cells[key], inputs.study.repeat_rule)
+    means, _ = site_means(cells[key], inputs.repeat_rule)
     found = mean_and_error(means[np.isfinite(means)])
     known, cost = CostKnown.NO_MODEL, 0.0
     if item.model:
@@ -132,7 +132,7 @@ def _delta(
     values = np.empty(0)
     if before is not None and {key, study.main_cell(before.name)} <= set(cells):
         old = cells[study.main_cell(before.name)]
-        values = contrast([cells[key]], [old], study.repeat_rule).values
+        values = contrast([cells[key]], [old], inputs.repeat_rule).values
     return {
         "method": item.name,
         "before": None if before is None else before.name,

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowlab.analysis.second_look_data import look_data
 from slowlab.analysis.second_look_file import FORMAT, draws_tree
-from slowlab.analysis.second_look_model import (
-    EFFECT_SCALE_EUR_M2,
-    SHARED_SCALE_EUR_M2,
-    SPREAD_LOG_SD,
-    SPREAD_MEDIAN_EUR_M2,
-    SamplerPlan,
-    fit_model,
-)
+from slowlab.analysis.second_look_model import SamplerPlan, fit_model
 from slowlab.analysis.second_look_summary import (
     LookLimits,
     check_rows,
@@ -33,13 +26,6 @@ from slowlab.analysis.second_look_summary import (
 
 if TYPE_CHECKING:
     from xarray import DataTree
-
-PRIORS = {
-    "effect_scale_eur_m2": EFFECT_SCALE_EUR_M2,
-    "shared_scale_eur_m2": SHARED_SCALE_EUR_M2,
-    "spread_median_eur_m2": SPREAD_MEDIAN_EUR_M2,
-    "spread_log_sd": SPREAD_LOG_SD,
-}
 
 
 def take_second_look(
@@ -70,13 +56,14 @@ def take_second_look(
         "format": FORMAT,
         "study": {name: numbers["study"][name] for name in ("name", "marks", "n_sites")},
         "family": family["name"],
-        "priors": PRIORS,
-        "plan": asdict(plan),
-        "limits": asdict(limits) | {"rope_eur_m2": list(limits.rope_eur_m2)},
+        "priors": asdict(plan.priors),
+        "plan": {name: value for name, value in asdict(plan).items() if name != "priors"},
+        "limits": asdict(limits)
+        | {"rope_eur_m2": list(limits.rope_eur_m2), "other_scales": list(limits.other_scales)},
         "shared_cells": list(data.cells),
         "modelled": list(data.tests),
         "tests": effect_rows(data, fit, limits),
-        "scales": [] if fit is None else scale_rows(fit, limits),
+        "scales": [] if fit is None else scale_rows(fit, plan.priors, limits),
         "checks": [] if fit is None else check_rows(data, observed, drawn),
         "diagnostics": diagnostics,
         "divergences": divergences,

@@ -27,8 +27,7 @@ NumPyro takes seconds to import, so it is imported where it is used.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -37,13 +36,23 @@ from numpy.typing import NDArray
 from slowlab.analysis.samples import Array
 from slowlab.analysis.second_look_data import LookData, Moments, moments
 
-EFFECT_SCALE_EUR_M2 = 5.0
-"""Of ``tau``: effects of some EUR/m2 are usual (published ones: 0 to 6), of 10 possible."""
-SHARED_SCALE_EUR_M2 = 3.0
-"""Of ``omega``."""
-SPREAD_MEDIAN_EUR_M2, SPREAD_LOG_SD = 3.0, 0.7
-"""Of ``sigma``: 95 % between 0.8 and 12 EUR/m2, and nothing at zero, where two tests whose values
-nearly agree would draw a model without such a bound."""
+
+@dataclass(frozen=True)
+class Priors:
+    """Scales of the priors.
+
+    Attributes:
+        effect_scale_eur_m2: of the half-normal of ``tau``.
+        shared_scale_eur_m2: of the half-normal of ``omega``.
+        spread_median_eur_m2: median of the log-normal of ``sigma``, which excludes zero: two tests
+            whose values nearly agree would draw a model there that has no such bound.
+        spread_log_sd: standard deviation of its logarithm.
+    """
+
+    effect_scale_eur_m2: float
+    shared_scale_eur_m2: float
+    spread_median_eur_m2: float
+    spread_log_sd: float
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,7 @@ class SamplerPlan:
         draws: draws of each chain that are kept.
         target_accept: acceptance that steps are tuned to.
         seed: seed of everything random.
+        priors: scales of the priors.
     """
 
     chains: int
@@ -63,6 +73,7 @@ class SamplerPlan:
     draws: int
     target_accept: float
     seed: int
+    priors: Priors
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +93,12 @@ class Fit:
     questions: tuple[str, ...]
 
 
-def fit_model(data: LookData, plan: SamplerPlan, scale: float = 1.0) -> Fit:
+def fit_model(data: LookData, plan: SamplerPlan) -> Fit:
     """Sample the model.
 
     Args:
         data: at least one modelled test.
         plan: how it is sampled.
-        scale: factor on all prior scales, for a study of how much they matter.
 
     Returns:
         The draws; on one machine equal arguments give equal numbers.
@@ -123,7 +133,7 @@ def fit_model(data: LookData, plan: SamplerPlan, scale: float = 1.0) -> Fit:
             loadings,
             jnp.asarray(place),
             jnp.ones(len(questions)),
-            jnp.asarray(scale),
+            tuple(map(jnp.asarray, astuple(plan.priors))),
             extra_fields=("diverging", "accept_prob", "num_steps", "energy", "potential_energy"),
         )
         scales = sampler.get_samples(group_by_chain=True)
@@ -154,20 +164,18 @@ def _stats(found: dict[str, Any]) -> dict[str, NDArray[Any]]:
     }
 
 
-def _model(known: Any, loadings: Any, place: Any, ones: Any, scale: Any) -> None:
+def _model(known: Any, loadings: Any, place: Any, ones: Any, priors: Any) -> None:
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
 
     tests, cells = loadings.shape
-    tau = numpyro.sample("tau", dist.HalfNormal(EFFECT_SCALE_EUR_M2 * scale * ones).to_event(1))
-    wide = dist.Normal(0.0, SHARED_SCALE_EUR_M2 * scale).expand([cells]).to_event(1)
+    effect_scale, shared_scale, spread_median, spread_log_sd = priors
+    tau = numpyro.sample("tau", dist.HalfNormal(effect_scale * ones).to_event(1))
+    wide = dist.Normal(0.0, shared_scale).expand([cells]).to_event(1)
     omega = numpyro.deterministic("omega", jnp.abs(numpyro.sample("signed_omega", wide)))
-    middle = math.log(SPREAD_MEDIAN_EUR_M2)
-    sigma = numpyro.sample(
-        "sigma",
-        dist.LogNormal(middle + jnp.log(scale), SPREAD_LOG_SD).expand([tests]).to_event(1),
-    )
+    spread = dist.LogNormal(jnp.log(spread_median), spread_log_sd)
+    sigma = numpyro.sample("sigma", spread.expand([tests]).to_event(1))
     numpyro.factor("differences", _log_likelihood(sigma, omega, tau[place], known, loadings))
 
 

@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from slowlab.analysis.samples import Array, round_result
 from slowlab.analysis.second_look_data import LookData, Outcome, Sorted
-from slowlab.analysis.second_look_model import EFFECT_SCALE_EUR_M2, Fit
+from slowlab.analysis.second_look_model import Fit, Priors
 
 INSIDE, BEYOND, UNDECIDED = "inside", "beyond", "undecided"
 """How an interval lies to the region of practical equivalence."""
 STATISTICS = ("sd", "lowest", "highest", "skewness")
 """What replicated differences are compared by, test by test."""
-SCALES = (0.5, 2.0)
-"""Factors on the prior scale of effects at which results are looked at again."""
 _PREDICTIVE = 0x9E
 _TAILS = (0.05, 0.95)  # quantiles of the tail size; what ArviZ takes by itself
 
@@ -37,6 +35,7 @@ class LookLimits:
         largest_r_hat: gate.
         smallest_ess: gate, bulk and tail.
         most_divergences: gate.
+        other_scales: factors on the scale of effects with which results are given again.
     """
 
     rope_eur_m2: tuple[float, float]
@@ -44,6 +43,7 @@ class LookLimits:
     largest_r_hat: float
     smallest_ess: int
     most_divergences: int
+    other_scales: tuple[float, ...]
 
 
 def effect_rows(data: LookData, fit: Fit | None, limits: LookLimits) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def effect_rows(data: LookData, fit: Fit | None, limits: LookLimits) -> list[dic
     return [_effect(data, fit, limits, item) for item in data.outcomes]
 
 
-def scale_rows(fit: Fit, limits: LookLimits) -> list[dict[str, Any]]:
+def scale_rows(fit: Fit, priors: Priors, limits: LookLimits) -> list[dict[str, Any]]:
     """Means and intervals under other prior scales of effects, by weighting the draws.
 
     The weights are the ratios of prior densities. Where fewer than ``limits.smallest_ess`` draws
@@ -69,17 +69,18 @@ def scale_rows(fit: Fit, limits: LookLimits) -> list[dict[str, Any]]:
 
     Args:
         fit: the draws.
-        limits: probability, and the fewest draws.
+        priors: scales that they were drawn with.
+        limits: other scales, probability, and the fewest draws.
 
     Returns:
-        For each of :data:`SCALES` its ``scale``, ``draws`` left, and ``tests``: ``mean``, ``low``
+        For each of the other scales its ``scale``, ``draws`` left, and ``tests``: ``mean``, ``low``
         and ``high`` in the order of the modelled tests, or None.
     """
     rows = []
     tests = fit.posterior["mu"].shape[-1]
     effects = fit.posterior["mu"].reshape(-1, tests)
-    for scale in SCALES:
-        change = _log_prior(fit, scale) - _log_prior(fit, 1.0)
+    for scale in limits.other_scales:
+        change = _log_prior(fit, priors, scale) - _log_prior(fit, priors, 1.0)
         weights = np.exp(change - change.max())
         weights /= weights.sum()
         left = 1.0 / float((weights**2).sum())
@@ -263,9 +264,9 @@ _EFFECT = (
 )
 
 
-def _log_prior(fit: Fit, scale: float) -> Array:
+def _log_prior(fit: Fit, priors: Priors, scale: float) -> Array:
     """``[chain * draw]`` log prior density of ``tau``, up to a constant of the factor."""
-    ratio = fit.posterior["tau"] / (EFFECT_SCALE_EUR_M2 * scale)
+    ratio = fit.posterior["tau"] / (priors.effect_scale_eur_m2 * scale)
     return -0.5 * (ratio**2).sum(axis=2).ravel()
 
 

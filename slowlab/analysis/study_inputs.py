@@ -256,6 +256,11 @@ class AnalysisInputs:
     side_wall: pd.DataFrame | None = None
 
     @property
+    def repeat_rule(self) -> RepeatRule:
+        """Which repeats make a site's mean: as declared, else as the study says."""
+        return self.study.repeat_rule if self.declared is None else self.declared.repeat_rule
+
+    @property
     def design(self) -> ScoreDesign:
         """What a complete table of scores holds."""
         study = self.study

@@ -52,7 +52,7 @@ def mean_scores(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> dict[s
     table: dict[str, Any] = {item.name: {} for item in study.methods}
     for method, feedback in study.cells():
         cell = cells[method, feedback]
-        means, _ = site_means(cell, study.repeat_rule)
+        means, _ = site_means(cell, inputs.repeat_rule)
         faults = Counter(reason.value for row in cell.missing for reason in row if reason)
         table[method][feedback] = {
             **mean_and_error(means[np.isfinite(means)]),
@@ -70,7 +70,7 @@ def scores_by_year(inputs: AnalysisInputs) -> dict[str, Any]:
     present = set(zip(scores["method"], scores["feedback"], strict=True))
     return {
         method: {
-            feedback: _year_rows(scores, [(method, feedback)], [], design, study.repeat_rule)
+            feedback: _year_rows(scores, [(method, feedback)], [], design, inputs.repeat_rule)
             for name, feedback in study.cells()
             if name == method and (name, feedback) in present
         }
@@ -86,7 +86,7 @@ def contrast_years(
     present = set(zip(scores["method"], scores["feedback"], strict=True))
     if not plus or not {*plus, *minus} <= present:
         return []
-    return _year_rows(scores, plus, minus, inputs.design, inputs.study.repeat_rule)
+    return _year_rows(scores, plus, minus, inputs.design, inputs.repeat_rule)
 
 
 def _year_rows(
@@ -134,7 +134,7 @@ def _resource_means(inputs: AnalysisInputs, key: CellKey, name: str) -> Array:
     scored = chosen["status"] == ScoreStatus.SCORED
     as_score = chosen.assign(margin_eur_m2=chosen[name].where(scored, np.nan))
     only = ScoreDesign(design.years, design.plantings, design.sites, {key: design.repeats[key]})
-    means, _ = site_means(cells_from_scores(as_score, only)[key], inputs.study.repeat_rule)
+    means, _ = site_means(cells_from_scores(as_score, only)[key], inputs.repeat_rule)
     return means[np.isfinite(means)]
 
 
@@ -158,7 +158,7 @@ def common_shares(inputs: AnalysisInputs, cells: Mapping[CellKey, Cell]) -> dict
         key = study.main_cell(item.name)
         if key in cells and item.name not in (study.reference, study.common):
             rows[item.name] = _share(inputs, cells, key, common, base)
-    whole = contrast([cells[common]], [cells[base]], study.repeat_rule)
+    whole = contrast([cells[common]], [cells[base]], inputs.repeat_rule)
     gain = exact_mean(whole.values) if whole.sites else None
     return {
         "common": study.common,
@@ -176,9 +176,9 @@ def _share(
     common: CellKey,
     base: CellKey,
 ) -> dict[str, Any]:
-    study, spec = inputs.study, spec_of(inputs)
-    own = contrast([cells[key]], [cells[base]], study.repeat_rule)
-    whole = contrast([cells[common]], [cells[base]], study.repeat_rule)
+    spec = spec_of(inputs)
+    own = contrast([cells[key]], [cells[base]], inputs.repeat_rule)
+    whole = contrast([cells[common]], [cells[base]], inputs.repeat_rule)
     sites = sorted(set(own.sites) & set(whole.sites))
     undefined = {"n_sites": len(sites), "share": None, "low": None, "high": None}
     if not sites:

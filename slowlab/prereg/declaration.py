@@ -130,6 +130,21 @@ class Gates(ConfigModel):
     )
 
 
+class SecondLookPriors(ConfigModel):
+    """Scales of the priors of the Bayesian analysis; the model stands in docs/second-look.md."""
+
+    effect_scale_eur_m2: float = Field(gt=0, le=100, description="Half-normal, of true effects.")
+    shared_scale_eur_m2: float = Field(
+        gt=0, le=100, description="Half-normal, of what tests share on a site."
+    )
+    spread_median_eur_m2: float = Field(
+        gt=0, le=100, description="Median of the spread of differences between sites."
+    )
+    spread_log_sd: float = Field(
+        gt=0, le=10, description="Log-normal, of the spread of differences between sites."
+    )
+
+
 class SecondLook(ConfigModel):
     """The Bayesian analysis beside the confirmatory one; it decides nothing."""
 
@@ -140,6 +155,10 @@ class SecondLook(ConfigModel):
     target_accept: float = Field(gt=0.5, lt=1, description="Acceptance that steps are tuned to.")
     probability: float = Field(gt=0, lt=1, description="Probability within the shown intervals.")
     seed: int = Field(ge=0, description="Seed of the sampler.")
+    priors: SecondLookPriors = Field(description="Scales of the priors.")
+    other_effect_scales: tuple[Annotated[float, Field(gt=0, le=10)], ...] = Field(
+        description="Factors on the scale of effects with which results are given once more."
+    )
 
 
 class Declaration(ConfigModel):

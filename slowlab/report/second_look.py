@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowlab.analysis.numbers_file import read_numbers
 from slowlab.analysis.second_look import take_second_look
-from slowlab.analysis.second_look_model import SamplerPlan
+from slowlab.analysis.second_look_model import Priors, SamplerPlan
 from slowlab.analysis.second_look_summary import LookLimits
 from slowlab.prereg.declaration import Declaration
 
@@ -43,6 +43,7 @@ def second_look_plan(declaration: Declaration) -> tuple[SamplerPlan, LookLimits]
         draws=wanted.draws,
         target_accept=wanted.target_accept,
         seed=wanted.seed,
+        priors=Priors(**wanted.priors.model_dump()),
     )
     limits = LookLimits(
         rope_eur_m2=wanted.rope_eur_m2,
@@ -50,5 +51,6 @@ def second_look_plan(declaration: Declaration) -> tuple[SamplerPlan, LookLimits]
         largest_r_hat=bounds.largest_r_hat,
         smallest_ess=bounds.smallest_ess,
         most_divergences=bounds.most_divergences,
+        other_scales=wanted.other_effect_scales,
     )
     return plan, limits

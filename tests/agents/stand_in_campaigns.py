@@ -147,7 +147,8 @@ def take_in_pool(steps: Iterable[Mapping[str, Any]], journal: Path) -> CampaignR
 
 
 def _each(steps: Iterable[Mapping[str, Any]]) -> Steps:
-    yield from steps
+    for step_taken in steps:  # noqa: UP028  a plain sequence takes no replies
+        yield step_taken
 
 
 def _session(

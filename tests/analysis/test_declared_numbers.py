@@ -21,6 +21,17 @@ METHODS = ("fixed_reference", "common_policy", "grower", "random_search", "prior
 
 NOT_DECLARED = {
     # What an algorithm is; a change is a change of code, which the lock sees.
+    "mixed_model": {"FEWEST_SITES"},
+    "reml": {
+        "_FLOOR",
+        "_MOST_HALVINGS",
+        "_MOST_POLISHED",
+        "_MOST_STEPS",
+        "_NEAR_ZERO",
+        "_RANK_TOLERANCE",
+        "_TOLERANCE",
+    },
+    "second_look_data": {"FEWEST_SITES"},
     "bca": {"RESAMPLES", "LEVEL", "STREAM", "_FEWEST"},
     "equivalence": {"ALPHA", "_FEWEST"},
     "power": {"POWER", "_MOST_SITES"},
@@ -28,6 +39,9 @@ NOT_DECLARED = {
     "signflip": {"FLIPS", "BLOCK", "EXACT_UP_TO", "STREAM"},
     "stability": {"_FEW_REPEATS"},
     # Seeds of what nobody declared or what is only described.
+    "headroom": {"_SEED"},
+    "second_look_summary": {"_PREDICTIVE", "_TAILS"},
+    "side_wall": {"_SEED", "_STREAM"},
     "study_families": {"_SEED_STEP"},
     "study_readers": {"_SWAP_SEED"},
     # What a rehearsal is made of and how it is computed.

@@ -6,6 +6,7 @@ import copy
 import runpy
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,15 +26,16 @@ from slowlab.analysis.second_look_file import (
     write_draws,
     write_second_look,
 )
-from slowlab.analysis.second_look_model import SamplerPlan
+from slowlab.analysis.second_look_model import Priors, SamplerPlan
 from slowlab.analysis.second_look_summary import LookLimits, check_rows, gates, replicated
 from slowlab.analysis.second_look_table import second_look_table
 from slowlab.plots.second_look_plot import TITLES, draw_second_look_figure
 from slowlab.report.second_look_shown import shown_look
 from tests.analysis.synthetic_look import EFFECTS, look_numbers
 
-LIMITS = LookLimits((-2.0, 2.0), 0.95, 1.01, 400, 0)
-PLAN = SamplerPlan(chains=4, warm_up=300, draws=500, target_accept=0.9, seed=7)
+LIMITS = LookLimits((-2.0, 2.0), 0.95, 1.01, 400, 0, (0.5, 2.0))
+PRIORS = Priors(5.0, 3.0, 3.0, 0.7)
+PLAN = SamplerPlan(chains=4, warm_up=300, draws=500, target_accept=0.9, seed=7, priors=PRIORS)
 
 
 @pytest.fixture(scope="module")
@@ -306,7 +308,7 @@ def test_the_order_of_rows_changes_no_byte(tmp_path):
 
 @pytest.mark.slow
 def test_too_few_draws_miss_the_gates():
-    plan = SamplerPlan(chains=2, warm_up=3, draws=12, target_accept=0.9, seed=7)
+    plan = replace(PLAN, chains=2, warm_up=3, draws=12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         look, _ = take_second_look(look_numbers(), plan, LIMITS, None)

@@ -93,6 +93,12 @@ second_look:
   target_accept: 0.9
   probability: 0.95
   seed: 1
+  priors:
+    effect_scale_eur_m2: 5.0
+    shared_scale_eur_m2: 3.0
+    spread_median_eur_m2: 3.0
+    spread_log_sd: 0.7
+  other_effect_scales: [0.5, 2.0]
 """
 REASON = """# A field was read in the wrong order
 
