@@ -11,7 +11,8 @@ marks that this script fills from the numbers that are kept in ``docs/results/``
 Everything else that looks like a result is a fault, unless ``scripts/allowed_numbers.yaml`` names
 it with a reason: a published number with its citation, a constant of the specification, a measured
 speed with the command that prints it. Code is no prose and is not looked at, nor are pages that a
-test holds equal to the numbers that are kept beside them.
+test holds equal to what is kept for them: those of ``slowlab document``, and the pages that the
+same file lists under ``rendered``, each with what is kept and with the test.
 
 Usage: ``python scripts/check_numbers.py`` (exit code 1 and one line a fault), ``--write`` to fill.
 """
@@ -88,10 +89,20 @@ class Allowed(ConfigModel):
     why: str = Field(min_length=10, description="What the numbers are, and where they come from.")
 
 
+class Rendered(ConfigModel):
+    """A page that a script writes and that a test holds equal to what is kept for it."""
+
+    file: str = Field(description="Page, from the root.")
+    kept: str = Field(description="What is enough to write the page again, from the root.")
+    test: str = Field(description="Test that does so and compares byte for byte, from the root.")
+    why: str = Field(min_length=10, description="What the page shows, and what writes both.")
+
+
 class AllowedNumbers(ConfigModel):
-    """All texts that may hold numbers by hand."""
+    """All texts that may hold numbers by hand, and all pages that hold none."""
 
     allowed: list[Allowed]
+    rendered: list[Rendered] = Field(default=[], description="Pages written by other scripts.")
 
 
 @dataclass(frozen=True)
@@ -192,7 +203,8 @@ def check(root: Path = ROOT, *, write: bool = False) -> list[Fault]:
         for path in sorted((root / "docs/results").glob(f"*/{NUMBERS}"))
     }
     generated = {f"docs/{page_name(item.numbers)}" for item in kept.values()}
-    allowed = load_config(root / ALLOWED, AllowedNumbers).allowed
+    declared = load_config(root / ALLOWED, AllowedNumbers)
+    allowed = declared.allowed
     files = [
         path.relative_to(root).as_posix()
         for pattern in DOCUMENTS
@@ -203,6 +215,11 @@ def check(root: Path = ROOT, *, write: bool = False) -> list[Fault]:
         for item in allowed
         if item.file not in files
     ]
+    for page in declared.rendered:
+        missing = _missing(root, page)
+        faults += [Fault(page.file, 0, f"{ALLOWED}: {words}") for words in missing]
+        if not missing:
+            generated.add(page.file)
     for file in files:
         if file in generated:
             continue
@@ -219,6 +236,23 @@ def check(root: Path = ROOT, *, write: bool = False) -> list[Fault]:
                 faults.append(Fault(file, 0, f"run: python {Path(__file__).name} --write"))
         faults += faults_in(file, text, allowed)
     return faults
+
+
+def _missing(root: Path, page: Rendered) -> list[str]:
+    """What a page lacks to be left out: itself, what is kept for it, or a test that names both."""
+    missing = [
+        f"no such file: {name}"
+        for name in (page.file, page.kept, page.test)
+        if not (root / name).is_file()
+    ]
+    if not missing:
+        test = (root / page.test).read_text(encoding="utf-8")
+        missing = [
+            f"{page.test} does not name {name}"
+            for name in (page.file, page.kept)
+            if name not in test
+        ]
+    return missing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

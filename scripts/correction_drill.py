@@ -4,11 +4,13 @@ A copy of the repository gets a tiny study, a partition whose sealed seed is pub
 fault: one method reads numbers of the policy fields in the order received. Then everything that
 ``docs/preregistration.md`` says is done with the real commands, and what they print is written to
 ``docs/correction-drill.md``. Nothing of it touches the repository's own lock, seeds or results.
+What the page tells is kept in ``examples/correction_drill/played.json``; a test holds both equal.
 
 Usage::
 
-    uv run scripts/correction_drill.py                      # writes docs/correction-drill.md
-    uv run scripts/correction_drill.py --folder DIR --out PAGE
+    uv run scripts/correction_drill.py                      # writes the record and the page
+    uv run scripts/correction_drill.py --folder DIR --record JSON --out PAGE
+    uv run scripts/correction_drill.py --no-play            # the page once more from the record
 """
 
 from __future__ import annotations
@@ -293,20 +295,26 @@ def job_counts(drill: Drill) -> list[tuple[str, int, int]]:
 
 
 def main() -> None:
-    """Play the drill and write its page."""
+    """Play the drill, keep its record and write its page."""
     from scripts.correction_drill_page import page
+    from scripts.correction_drill_record import RECORD, read_record, record, write_record
 
     parser = argparse.ArgumentParser(description="Drill of a correction.")
     parser.add_argument("--folder", type=Path, help="new folder for the copy; default: temporary")
+    parser.add_argument("--record", type=Path, default=RECORD, help="what is kept of the drill")
     parser.add_argument("--out", type=Path, default=PAGE, help="page to write")
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--no-play", action="store_true", help="only write the page of a record")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="slowlab-drill-") as temporary:
-        folder = given.folder or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        drill = Drill(folder.resolve(), given.cores)
-        drill.play()
-        given.out.write_text(page(drill), encoding="utf-8", newline="")
+    if not given.no_play:
+        with tempfile.TemporaryDirectory(prefix="slowlab-drill-") as temporary:
+            folder = given.folder or Path(temporary)
+            folder.mkdir(parents=True, exist_ok=True)
+            drill = Drill(folder.resolve(), given.cores)
+            drill.play()
+            write_record(given.record, record(drill))
+        print(f"Wrote {given.record}")
+    given.out.write_text(page(read_record(given.record)), encoding="utf-8", newline="")
     print(f"Wrote {given.out}")
 
 

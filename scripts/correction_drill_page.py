@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scripts.correction_drill import AFFECTED, FAULT, GIVEN, METHOD, TEST, job_counts
+from scripts.correction_drill import AFFECTED, FAULT, GIVEN, METHOD, TEST
 
 if TYPE_CHECKING:
-    from scripts.correction_drill import Drill
+    from scripts.correction_drill_record import CommandRecord, DrillRecord
 
-_MOST_LINES = 40
 _HEAD = f"""# Correction drill
 
 <!-- Written by scripts/correction_drill.py; do not edit. -->
@@ -48,90 +45,64 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def page(drill: Drill) -> str:
+def page(kept: DrillRecord) -> str:
     """The page as Markdown.
 
     Args:
-        drill: a drill that was played.
+        kept: what is kept of a drill that was played.
     """
+    commands = {command.name: command for command in kept.commands}
     parts = [_HEAD, f"The planted fault, in `{METHOD}`:\n\n```python\n{FAULT.strip()}\n```\n\n"]
     for text, names in _STEPS:
         parts.append(f"{text}\n\n")
-        parts += [_shown(drill, name) for name in names]
-    parts += [_counts(drill), _corrections(drill), _times(drill)]
+        parts += [_shown(commands[name]) for name in names]
+    parts += [_counts(kept), _corrections(kept, commands["compare"]), _times(kept)]
     return "".join(parts).rstrip() + "\n"
 
 
-def _shown(drill: Drill, name: str) -> str:
-    """A command and what it printed; of Snakemake, how it ended."""
-    command = drill.commands[name]
-    lines = [line.rstrip() for line in command.printed.splitlines() if line.strip()]
-    if command.shown.startswith("snakemake"):
-        lines = _of_snakemake(lines)
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[:_MOST_LINES], f"... {len(lines) - _MOST_LINES} more lines"]
-    text = "\n".join([f"$ {command.shown}", *lines])
+def _shown(command: CommandRecord) -> str:
+    text = "\n".join([f"$ {command.shown}", *command.lines])
     return f"```text\n{text}\n```\n\n"
 
 
-def _of_snakemake(lines: list[str]) -> list[str]:
-    """The lines that say what was done, or why nothing was."""
-    why = [n for n, line in enumerate(lines) if "cannot run:" in line]
-    if why:
-        rest = lines[why[0] : why[0] + 2]
-        return [rest[0].split("LockError:")[-1].strip(), *rest[1:]]
-    return [line for line in lines if line.endswith("(100%) done")]
-
-
-def _counts(drill: Drill) -> str:
+def _counts(kept: DrillRecord) -> str:
     """Jobs by rule, and results by the lock under which they were made."""
     rows = [
         "## 6. What was made again\n\nJobs that Snakemake has run:\n",
         "| rule | first run | after the amendment |\n|---|---|---|",
     ]
-    rows += [f"| `{rule}` | {first} | {again} |" for rule, first, again in job_counts(drill)]
-    total = [sum(counts) for counts in zip(*(row[1:] for row in job_counts(drill)), strict=True)]
-    rows.append(f"| all | {total[0]} | {total[1]} |")
-    kept, again = (drill.kept[name] for name in ("carried over", "made again"))
+    rows += [f"| `{job.rule}` | {job.first} | {job.again} |" for job in kept.jobs]
+    first, later = sum(job.first for job in kept.jobs), sum(job.again for job in kept.jobs)
+    rows.append(f"| all | {first} | {later} |")
+    carried = sum(item.carried_over for item in kept.results)
+    again = sum(item.made_again for item in kept.results)
     rows.append(
-        f"\nOf {len(kept) + len(again)} results in the new folder, {len(kept)} were carried over: "
+        f"\nOf {carried + again} results in the new folder, {carried} were carried over: "
         "their receipts name the first lock as the one under which they were made, and they equal "
-        f"the old files byte by byte. {len(again)} were made under the amended lock. Among "
+        f"the old files byte by byte. {again} were made under the amended lock. Among "
         f"campaigns, scores, packets and readings these are the ones of `{AFFECTED}` alone:\n"
     )
     rows.append("| results of | carried over | made again |\n|---|---|---|")
-    by_owner = [Counter(map(_owner, names)) for names in (kept, again)]
-    for owner in sorted({*by_owner[0], *by_owner[1]}):
-        rows.append(f"| {owner} | {by_owner[0][owner]} | {by_owner[1][owner]} |")
+    rows += [f"| {item.owner} | {item.carried_over} | {item.made_again} |" for item in kept.results]
     return "\n".join([*rows, "", ""])
 
 
-def _owner(result: str) -> str:
-    """Kind of a result, with the method or reader where it has one."""
-    kind, *rest = Path(result).parts
-    if kind in ("campaigns", "scores", "readings", "reading_scores"):
-        return f"{kind.replace('_', ' ')} of `{rest[0]}`"
-    return kind if rest else "the study as a whole"
-
-
-def _corrections(drill: Drill) -> str:
-    table = (drill.results(1) / "corrections.md").read_text(encoding="utf-8")
-    body = table.partition("\n")[2].strip()
+def _corrections(kept: DrillRecord, compare: CommandRecord) -> str:
     return (
         "## 7. Original and corrected results\n\n"
-        f"`$ {drill.commands['compare'].shown}`. Scores of four sites of the drill, EUR per m2 of "
-        f"floor and crop; no finding.\n\n{body}\n\n"
+        f"`$ {compare.shown}`. Scores of four sites of the drill, EUR per m2 of "
+        f"floor and crop; no finding.\n\n{kept.corrections}\n\n"
     )
 
 
-def _times(drill: Drill) -> str:
+def _times(kept: DrillRecord) -> str:
     rows = [
         "## 8. Wall time\n",
-        f"On {drill.cores} cores, seconds:\n",
+        f"On {kept.cores} cores, seconds:\n",
         "| step | command | s |\n|---|---|---|",
     ]
-    for name, command in drill.commands.items():
+    for command in kept.commands:
         shown = command.shown.partition(" results/")[0]
-        rows.append(f"| {name} | `{shown}` | {command.seconds:.0f} |")
-    rows.append(f"| all | | {sum(c.seconds for c in drill.commands.values()):.0f} |")
+        rows.append(f"| {command.name} | `{shown}` | {command.seconds} |")
+    rows.append(f"| all | | {sum(command.seconds for command in kept.commands)} |")
     return "\n".join([*rows, ""])

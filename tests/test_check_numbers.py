@@ -11,6 +11,7 @@ from scripts.check_numbers import (
     ALLOWED,
     ROOT,
     Allowed,
+    AllowedNumbers,
     Kept,
     check,
     faults_in,
@@ -20,10 +21,12 @@ from scripts.check_numbers import (
 )
 from slowlab.analysis.answer import answer
 from slowlab.analysis.study_numbers import build_numbers
+from slowlab.config import load_config
 from slowlab.report.kept import Run, StudyRun
 from tests.analysis.synthetic_study import synthetic_inputs
 
 WHY = "a constant of the specification"
+(DRILL,) = load_config(ROOT / ALLOWED, AllowedNumbers).rendered
 
 
 def found(text: str) -> list[str]:
@@ -46,6 +49,9 @@ def repository(tmp_path) -> Path:
     (tmp_path / "preregistration").mkdir()
     for path in (ROOT / "preregistration").glob("*.md"):
         shutil.copyfile(path, tmp_path / "preregistration" / path.name)
+    for name in (DRILL.kept, DRILL.test):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
     return tmp_path
 
 
@@ -123,6 +129,22 @@ def test_allowances_that_nothing_needs_are_faults() -> None:
 def test_a_generated_page_is_exempt_only_with_its_kept_numbers(repository) -> None:
     shutil.rmtree(repository / "docs" / "results" / "paper")
     assert {fault.file for fault in check(repository)} >= {"docs/paper-study.md"}
+
+
+def test_a_rendered_page_is_exempt_only_with_its_record_and_a_test_that_names_both(
+    repository,
+) -> None:
+    test = repository / DRILL.test
+    test.write_text(f"# {DRILL.kept}\n", encoding="utf-8")
+    faults = check(repository)
+    assert f"{DRILL.test} does not name {DRILL.file}" in faults[0].words
+    assert len([fault for fault in faults if fault.file == DRILL.file]) > 1
+    shutil.copyfile(ROOT / DRILL.test, test)
+    assert check(repository) == []
+    (repository / DRILL.kept).unlink()
+    faults = check(repository)
+    assert f"no such file: {DRILL.kept}" in faults[0].words
+    assert len([fault for fault in faults if fault.file == DRILL.file]) > 1
 
 
 def test_blocks_are_filled_from_kept_numbers_and_then_exempt() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from scripts.correction_drill import AFFECTED, Drill, DrillError, job_counts
 from scripts.correction_drill_page import page
+from scripts.correction_drill_record import record
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +67,7 @@ def test_original_and_corrected_results_stand_side_by_side(drill):
 
 
 def test_the_page_is_labelled_and_has_every_command(drill):
-    text = page(drill)
+    text = page(record(drill))
     assert "**This is a drill.**" in text
     assert str(drill.folder) not in text
     for command in ("commit-seed", "lock", "verify --results", "amend --reason", "carry-over"):
