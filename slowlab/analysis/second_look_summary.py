@@ -43,7 +43,7 @@ class LookLimits:
     largest_r_hat: float
     smallest_ess: int
     most_divergences: int
-    other_scales: tuple[float, ...]
+    other_scales: tuple[float, float]
 
 
 def effect_rows(data: LookData, fit: Fit | None, limits: LookLimits) -> list[dict[str, Any]]:

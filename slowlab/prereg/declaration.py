@@ -156,9 +156,9 @@ class SecondLook(ConfigModel):
     probability: float = Field(gt=0, lt=1, description="Probability within the shown intervals.")
     seed: int = Field(ge=0, description="Seed of the sampler.")
     priors: SecondLookPriors = Field(description="Scales of the priors.")
-    other_effect_scales: tuple[Annotated[float, Field(gt=0, le=10)], ...] = Field(
-        description="Factors on the scale of effects with which results are given once more."
-    )
+    other_effect_scales: tuple[
+        Annotated[float, Field(gt=0, lt=1)], Annotated[float, Field(gt=1, le=10)]
+    ] = Field(description="Factors on the scale of effects with which results are given again.")
 
 
 class Declaration(ConfigModel):

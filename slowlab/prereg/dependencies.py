@@ -263,7 +263,7 @@ def _analysis(root: Path, config: StudyConfig, scores: tuple[str, ...]) -> Itera
         yield _job(root, f"{SHOWN}:{path.stem}", _imported(path), own, after=after)
     written = ["slowlab.report.files", "slowlab.agents.page"]
     own = {*_rule("analysis", "write_report"), *_report_texts(root), _TRANSCRIPT_PAGES}
-    yield _job(root, REPORT, written, own, after=(NUMBERS,))
+    yield _job(root, REPORT, written, own, after=(NUMBERS, SECOND_LOOK))
     yield _rehearsal(root)
 
 

@@ -17,6 +17,8 @@ ANSWER_FIGURE = "figure3"
 """The figure that answers the question; it stands beside the answer."""
 ANSWER_TABLE = "table2"
 """The table that does; it is open from the beginning."""
+SECOND_LOOKS = "second-looks"
+"""The section that the Bayesian analysis comes into, which is made after the numbers."""
 CAMPAIGNS = "campaigns"
 """The section with links to campaigns."""
 
@@ -56,11 +58,10 @@ _SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "second-looks",
+        SECOND_LOOKS,
         "Second looks at the same scores",
-        ("second_look",),
+        (),
         (
-            "second_look",
             "mixed_model",
             "sensitivity_repeats",
             "dry_matter",

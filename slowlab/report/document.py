@@ -58,7 +58,10 @@ def write_document(study_folder: Path, target: Path, run: StudyRun) -> Path:
     numbers = read_numbers(study_folder / "numbers.json")
     pictures = target.parent / "figures" / numbers["study"]["name"]
     drawn = [study_folder / "figures" / f"{name}.png" for name in figures_of(numbers)]
-    drawn += [path for name in BESIDE for path in study_folder.glob(f"figures/{name}*.png")]
+    for name in BESIDE:
+        drawn += study_folder.glob(f"figures/{name}*.png")
+        for earlier in pictures.glob(f"{name}*.png"):
+            earlier.unlink()
     for picture in (path for path in drawn if path.is_file()):
         with atomic_path(pictures / picture.name) as part:
             shutil.copyfile(picture, part)

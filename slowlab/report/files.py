@@ -11,9 +11,11 @@ from typing import Any
 from slowlab.agents.page import INDEX
 from slowlab.agents.page_facts import page_name
 from slowlab.analysis.numbers_file import read_numbers
+from slowlab.analysis.second_look_file import read_second_look
 from slowlab.analysis.study_tables import table
 from slowlab.io import atomic_write_text
 from slowlab.report.page import CampaignLinks, render_report
+from slowlab.report.second_look_shown import shown_look
 
 
 def write_report(
@@ -24,6 +26,7 @@ def write_report(
     tables: Sequence[Path],
     data: Sequence[Path],
     transcripts: Path | None = None,
+    look: Path | None = None,
 ) -> Path:
     """Write the page of a study in one step.
 
@@ -34,13 +37,20 @@ def write_report(
         tables: CSV files, each named after its table; the page links to them.
         data: further files that the page links to.
         transcripts: folder of pages of transcripts, with a list of them all; None without any.
+        look: the Bayesian second look; None without one.
 
     Raises:
-        StrictJsonError, NumbersError: the numbers cannot be read.
+        StrictJsonError, NumbersError, SecondLookError: numbers or second look cannot be read.
         OSError: a file cannot be read or written.
     """
     found = read_numbers(numbers)
-    linked = [numbers, *tables, *data, *(path.with_suffix(".png") for path in figures)]
+    linked = [
+        numbers,
+        *tables,
+        *data,
+        *([] if look is None else [look]),
+        *(path.with_suffix(".png") for path in figures),
+    ]
     page = render_report(
         found,
         figures={path.stem: path.read_text(encoding="utf-8") for path in figures},
@@ -52,6 +62,7 @@ def write_report(
             if path.exists()
         },
         campaigns=campaign_links(found, target, transcripts),
+        second_look=None if look is None else shown_look(found, read_second_look(look)),
     )
     return atomic_write_text(target, page)
 

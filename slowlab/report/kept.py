@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from slowlab.analysis.second_look_file import missed_gates, read_second_look
+from slowlab.analysis.second_look_table import TITLE
 from slowlab.canonical import canonical_json, loads_strict
 from slowlab.config import ConfigModel, validate_config
 from slowlab.io import atomic_write_bytes, atomic_write_text
@@ -128,16 +130,21 @@ def keep(page: Path, numbers: Mapping[str, Any], run: StudyRun) -> Path:
 
 
 def keep_beside(page: Path, study: str, results: Path) -> None:
-    """Copy tables of :data:`BESIDE` that a study has.
+    """Copy tables of :data:`BESIDE` that a study has; where one is not shown, the reason.
 
     Raises:
+        SecondLookError: the second look cannot be read.
         OSError: a file cannot be read or written.
     """
     for name in BESIDE:
-        table = results / "tables" / f"{name}.md"
+        table, kept = results / "tables" / f"{name}.md", kept_folder(page, study) / f"{name}.md"
         if table.is_file():
-            text = table.read_text(encoding="utf-8")
-            atomic_write_text(kept_folder(page, study) / table.name, text)
+            atomic_write_text(kept, table.read_text(encoding="utf-8"))
+        elif (results / f"{name}.json").is_file():
+            missed = "; ".join(missed_gates(read_second_look(results / f"{name}.json")))
+            atomic_write_text(kept, f"# {TITLE}\n\nNot shown: it misses {missed}.\n")
+        else:
+            kept.unlink(missing_ok=True)
 
 
 def read_run(path: Path) -> StudyRun:

@@ -18,10 +18,12 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from slowlab.analysis.answer import QUESTION, answer
+from slowlab.analysis.second_look_table import TITLE as LOOK_TABLE
 from slowlab.analysis.study_tables import mark_text
 from slowlab.analysis.table_notes import table_note
-from slowlab.plots.study_figures import TITLES as FIGURE_TITLES
-from slowlab.report.contents import ANSWER_TABLE, contents, item_word
+from slowlab.plots.second_look_plot import TITLES as LOOK_FIGURES
+from slowlab.report.contents import ANSWER_TABLE, SECOND_LOOKS, Section, contents, item_word
+from slowlab.report.second_look_shown import ShownLook
 
 TEMPLATE = "page.html.j2"
 _SVG_START = re.compile(r"<svg.*", re.DOTALL)
@@ -55,6 +57,7 @@ def render_report(
     links: Mapping[str, str] | None = None,
     transcripts: Mapping[str, str] | None = None,
     campaigns: Sequence[CampaignLinks] = (),
+    second_look: ShownLook | None = None,
 ) -> str:
     """The page.
 
@@ -67,6 +70,7 @@ def render_report(
         transcripts: addresses of pages of transcripts, by ``example`` and ``all``, as far as there
             are such pages.
         campaigns: links to single campaigns, a row for each method, condition and repeat.
+        second_look: what is shown of the Bayesian analysis; None without one.
 
     Returns:
         HTML; equal arguments give equal text.
@@ -81,37 +85,54 @@ def render_report(
         question=QUESTION,
         answer=answer(numbers),
         sections=[
-            {
-                "name": section.name,
-                "title": section.title,
-                "figures": [
-                    {
-                        "name": name,
-                        "word": item_word("figure", name),
-                        "title": title,
-                        "svg": _inline(name, figures.get(name)),
-                    }
-                    for name, title in section.figures.items()
-                ],
-                "tables": [
-                    {
-                        "name": name,
-                        "word": item_word("table", name),
-                        "title": title,
-                        "rows": _cells(tables.get(name)),
-                        "note": table_note(name, numbers),
-                        "open": name == ANSWER_TABLE,
-                    }
-                    for name, title in section.tables.items()
-                ],
-            }
+            _section(section, numbers, figures, tables, second_look)
             for section in contents(numbers)
         ],
+        missed=() if second_look is None else second_look.missed,
         links=dict(links or {}),
         transcripts=dict(transcripts or {}),
         campaigns=campaigns,
     )
     return page.rstrip() + "\n"
+
+
+def _section(
+    section: Section,
+    numbers: Mapping[str, Any],
+    figures: Mapping[str, str | bytes],
+    tables: Mapping[str, pd.DataFrame],
+    look: ShownLook | None,
+) -> dict[str, Any]:
+    shown = [_figure(name, title, figures.get(name)) for name, title in section.figures.items()]
+    listed = [
+        _table(name, title, tables.get(name), table_note(name, numbers))
+        for name, title in section.tables.items()
+    ]
+    if look is not None and look.table is not None and section.name == SECOND_LOOKS:
+        shown = [_figure(name, LOOK_FIGURES[name], svg) for name, svg in look.figures.items()]
+        listed = [_table("second_look", LOOK_TABLE, look.table, ""), *listed]
+    return {
+        "name": section.name,
+        "title": section.title,
+        "figures": shown,
+        "tables": listed,
+    }
+
+
+def _figure(name: str, title: str, svg: str | bytes | None) -> dict[str, Any]:
+    word = item_word("figure", name)
+    return {"name": name, "word": word, "title": title, "svg": _inline(name, title, svg)}
+
+
+def _table(name: str, title: str, frame: pd.DataFrame | None, note: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "word": item_word("table", name),
+        "title": title,
+        "rows": _cells(frame),
+        "note": note,
+        "open": name == ANSWER_TABLE,
+    }
 
 
 @cache
@@ -123,7 +144,7 @@ def _template() -> Any:
     return environment.from_string(text)
 
 
-def _inline(name: str, svg: str | bytes | None) -> Markup | None:
+def _inline(name: str, title: str, svg: str | bytes | None) -> Markup | None:
     """An SVG that can stand beside others in a page: no prolog, its own names, its size by CSS."""
     if svg is None:
         return None
@@ -132,7 +153,7 @@ def _inline(name: str, svg: str | bytes | None) -> Markup | None:
     if found is None:
         raise ValueError(f"{name} is no SVG")
     text = _SVG_ID.sub(rf"\g<1>{name}-", found.group())
-    label = f' role="img" aria-label="{FIGURE_TITLES[name]}"'
+    label = f' role="img" aria-label="{title}"'
     return Markup(_SIZE.sub(rf"<svg\1{label}", text, count=1))
 
 

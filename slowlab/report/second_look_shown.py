@@ -19,7 +19,7 @@ class ShownLook:
     """The second look as it is shown.
 
     Attributes:
-        figures: SVG by title; empty where a gate is missed.
+        figures: SVG by name of the figure; empty where a gate is missed.
         table: its table; None where a gate is missed.
         missed: a line for each gate that is missed.
     """
@@ -40,7 +40,7 @@ def shown_look(numbers: Mapping[str, Any], look: Mapping[str, Any]) -> ShownLook
     if missed:
         return ShownLook({}, None, missed)
     figures = {
-        title: figure_bytes(draw_second_look_figure(name, numbers, look), "svg").decode("utf-8")
-        for name, title in TITLES.items()
+        name: figure_bytes(draw_second_look_figure(name, numbers, look), "svg").decode("utf-8")
+        for name in TITLES
     }
     return ShownLook(figures, second_look_table(numbers, look), ())

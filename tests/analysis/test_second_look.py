@@ -177,7 +177,7 @@ def test_scripts_draw_only_what_may_be_shown(taken, numbers, tmp_path, monkeypat
 
 def test_nothing_is_shown_where_a_gate_is_missed(taken, numbers):
     look = copy.deepcopy(taken[0])
-    assert set(shown_look(numbers, look).figures) == set(TITLES.values())
+    assert set(shown_look(numbers, look).figures) == set(TITLES)
     look["gates"][1] |= {"measured": 12.0, "holds": False}
     shown = shown_look(numbers, look)
     assert (shown.figures, shown.table) == ({}, None)

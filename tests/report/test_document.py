@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from slowlab.analysis.numbers_file import read_numbers, write_numbers
+from slowlab.analysis.second_look_file import FORMAT as LOOK_FORMAT
+from slowlab.analysis.second_look_file import write_second_look
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.analysis.study_tables import csv_text, table, tables_of
 from slowlab.plan.run_log import FILE, log_event
@@ -98,6 +100,14 @@ def test_results_with_files_of_their_own_are_shown_and_kept(numbers, folder, tmp
     assert (page.parent / "figures/synthetic/second_look_checks.png").read_bytes() == picture
     assert (page.parent / "results/synthetic/second_look.md").is_file()
     assert text == render_page(page, numbers, NOTHING)
+    (study / "tables" / "second_look.md").unlink()
+    (study / "figures" / "second_look_checks.png").unlink()
+    gate = {"name": "ess_bulk", "where": "mu[e1.a]", "measured": 12.0, "limit": 400, "holds": False}
+    write_second_look(study / "second_look.json", {"format": LOOK_FORMAT, "gates": [gate]})
+    text = write_document(study, page, NOTHING).read_text(encoding="utf-8")
+    assert "Not shown: it misses ess_bulk of mu[e1.a]: 12, at least 400." in text
+    assert "second_look_checks" not in text
+    assert not (page.parent / "figures/synthetic/second_look_checks.png").exists()
 
 
 def test_tables_stand_in_it_without_empty_columns(numbers):

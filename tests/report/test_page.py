@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import pandas as pd
 import pytest
 
 from slowlab.analysis.answer import answer
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.analysis.study_tables import tables, tables_of
+from slowlab.plots.second_look_plot import TITLES as LOOK_FIGURES
 from slowlab.plots.study_figures import draw, figures_of
 from slowlab.plots.style import figure_bytes
 from slowlab.report.page import render_report
+from slowlab.report.second_look_shown import ShownLook
 from tests.analysis.synthetic_study import synthetic_inputs, without
 
 VOID = {"meta", "link", "br", "hr", "img", "use", "path", "input"}
@@ -139,6 +142,30 @@ def test_hostile_reasons_stay_text() -> None:
     parsed(text)
     assert "<script" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_the_second_look_stands_in_its_section_once(numbers, figures) -> None:
+    pictures = dict.fromkeys(LOOK_FIGURES, '<svg width="1pt" height="1pt"></svg>')
+    rows = pd.DataFrame({"test": ["e1.grower"], "posterior_mean": ["-0.51"]})
+    text = render_report(
+        numbers, figures, tables(numbers), second_look=ShownLook(pictures, rows, ())
+    )
+    page = parsed(text)
+    assert page.tags.count("svg") == len(figures) + len(LOOK_FIGURES)
+    assert page.ids.count("table-second_look") == 1
+    assert len(set(page.ids)) == len(page.ids)
+    section = text[text.index('<h2 id="second-looks">') :]
+    section = section[: section.index("<h2", 4)]
+    assert "What stands here decides nothing." in section
+    assert all(f'id="{name}"' in section for name in LOOK_FIGURES)
+    assert "<td>-0.51</td>" in section
+
+
+def test_a_second_look_that_misses_a_gate_is_named_and_not_shown(numbers, figures) -> None:
+    look = ShownLook({}, None, ("ess_bulk of mu[e1.a]: 12, at least 400",))
+    text = render_report(numbers, figures, tables(numbers), second_look=look)
+    assert "is not shown: it misses\ness_bulk of mu[e1.a]: 12, at least 400." in text
+    assert not set(parsed(text).ids) & {*LOOK_FIGURES, "table-second_look"}
 
 
 def test_a_figure_must_be_svg(numbers) -> None:

@@ -62,6 +62,7 @@ rule write_report:
         tables=expand(f"{FOLDER}/tables/{{table}}.csv", table=TABLES),
         data=[f"{FOLDER}/{table}.parquet" for table in ["sites", *STUDY_TABLES]],
         transcripts=[f"{FOLDER}/transcript_pages"] if AGENTS else [],
+        look=SECOND_LOOK,  # not its gates: they are checked after the report is written
     output:
         report(
             f"{FOLDER}/report.html",

@@ -12,5 +12,6 @@ with locked_job(snakemake.input, snakemake.output):
         figures=[Path(path) for path in snakemake.input.figures],
         tables=[Path(path) for path in snakemake.input.tables],
         data=[Path(path) for path in snakemake.input.data],
+        look=Path(snakemake.input.look),
         transcripts=next(map(Path, snakemake.input.transcripts), None),
     )
