@@ -55,14 +55,18 @@ def second_look_table(numbers: Mapping[str, Any], look: Mapping[str, Any]) -> pd
 
 def markdown_document(frame: pd.DataFrame, look: Mapping[str, Any]) -> str:
     """The table as Markdown, with what its columns are."""
+    return "\n".join([f"# {TITLE}", "", table_words(look), "", *markdown_lines(frame), ""])
+
+
+def table_words(look: Mapping[str, Any]) -> str:
+    """What the columns of the table are."""
     low, high = look["limits"]["rope_eur_m2"]
     less, more = look["limits"]["other_scales"]
-    words = (
+    return (
         f"Equal-tailed {look['limits']['probability']:.0%} intervals of a hierarchical model; "
         f"inside: between {low:g} and {high:g} EUR/m2. Estimate and ci: mean and BCa interval. "
         f"Last: mean and interval with {less:g} and {more:g} times the prior scale of effects."
     )
-    return "\n".join([f"# {TITLE}", "", words, "", *markdown_lines(frame), ""])
 
 
 def outcome_words(item: Mapping[str, Any]) -> str:

@@ -16,9 +16,18 @@ from slowlab.analysis.numbers_file import read_numbers
 from slowlab.analysis.study_tables import mark_text, markdown_lines, table
 from slowlab.analysis.table_notes import table_note
 from slowlab.io import atomic_path, atomic_write_text
+from slowlab.plots.second_look_plot import TITLES as LOOK_FIGURES
 from slowlab.plots.study_figures import figures_of
-from slowlab.report.contents import Section, contents, item_word
-from slowlab.report.kept import BESIDE, NUMBERS, StudyRun, keep, keep_beside, kept_folder
+from slowlab.report.contents import SECOND_LOOKS, Section, contents, item_word
+from slowlab.report.kept import (
+    LOOK,
+    NUMBERS,
+    StudyRun,
+    keep,
+    keep_second_look,
+    kept_folder,
+    pictures_folder,
+)
 
 RESULTS = "results.md"
 """The page of the locked study."""
@@ -56,28 +65,24 @@ def write_document(study_folder: Path, target: Path, run: StudyRun) -> Path:
         OSError: a file cannot be read or written.
     """
     numbers = read_numbers(study_folder / "numbers.json")
-    pictures = target.parent / "figures" / numbers["study"]["name"]
+    pictures = pictures_folder(target, numbers["study"]["name"])
     drawn = [study_folder / "figures" / f"{name}.png" for name in figures_of(numbers)]
-    for name in BESIDE:
-        drawn += study_folder.glob(f"figures/{name}*.png")
-        for earlier in pictures.glob(f"{name}*.png"):
-            earlier.unlink()
     for picture in (path for path in drawn if path.is_file()):
         with atomic_path(pictures / picture.name) as part:
             shutil.copyfile(picture, part)
     keep(target, numbers, run)
-    keep_beside(target, numbers["study"]["name"], study_folder)
+    keep_second_look(target, numbers["study"]["name"], study_folder)
     return atomic_write_text(target, render_page(target, numbers, run))
 
 
 def render_page(page: Path, numbers: Mapping[str, Any], run: StudyRun) -> str:
     """The page as it is with the figures that lie beside it."""
     name = numbers["study"]["name"]
-    pictures = page.parent / "figures" / name
+    pictures = pictures_folder(page, name)
     shown = [item for item in figures_of(numbers) if (pictures / f"{item}.png").is_file()]
     addresses = {item: f"figures/{name}/{item}.png" for item in shown}
     kept = (kept_folder(page, name) / NUMBERS).relative_to(page.parent).as_posix()
-    return render_document(numbers, addresses, run, kept, _beside(page, name))
+    return render_document(numbers, addresses, run, kept, _second_look(page, name))
 
 
 def render_document(
@@ -85,7 +90,7 @@ def render_document(
     figures: Mapping[str, str],
     run: StudyRun,
     kept: str = "",
-    beside: str = "",
+    second_look: str = "",
 ) -> str:
     """The page as Markdown.
 
@@ -94,7 +99,7 @@ def render_document(
         figures: address of each figure by its name; others are left out.
         run: what the page tells besides the numbers.
         kept: address of the kept numbers; empty where there are none.
-        beside: results with files of their own, as Markdown.
+        second_look: the Bayesian analysis as Markdown; empty without one.
     """
     study, mark = numbers["study"], mark_text(numbers)
     title = (
@@ -109,8 +114,7 @@ def render_document(
         f"site, contract `{study['contract']}`, {study['weather']} weather. "
         + ("Exploratory: no analysis was locked." if study["exploratory"] else ""),
         model_statement(numbers),
-        "\n\n".join(_sections(numbers, figures)),
-        beside,
+        "\n\n".join(_sections(numbers, figures, second_look)),
         _run_section(numbers, run),
         _time(run),
         _again(kept),
@@ -118,19 +122,19 @@ def render_document(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _beside(page: Path, study: str) -> str:
-    """Kept results with files of their own: their tables, and figures whose names begin so."""
-    parts = []
-    for name in BESIDE:
-        table_file = kept_folder(page, study) / f"{name}.md"
-        if not table_file.is_file():
-            continue
-        heading, _, rest = table_file.read_text(encoding="utf-8").strip().partition("\n")
-        title = heading.lstrip("# ")
-        pictures = sorted((page.parent / "figures" / study).glob(f"{name}*.png"))
-        shown = [f"![{title}](figures/{study}/{path.name})" for path in pictures]
-        parts += [f"## {title}", *shown, rest.strip()]
-    return "\n\n".join(parts)
+def _second_look(page: Path, study: str) -> str:
+    """Pictures and table of the second look that are kept, or why there are none."""
+    table_file = kept_folder(page, study) / LOOK
+    if not table_file.is_file():
+        return ""
+    heading, _, rest = table_file.read_text(encoding="utf-8").strip().partition("\n")
+    drawn = {name: pictures_folder(page, study) / f"{name}.png" for name in LOOK_FIGURES}
+    shown = [
+        f"![{LOOK_FIGURES[name]}](figures/{study}/{path.name})\n\n*{LOOK_FIGURES[name]}.*"
+        for name, path in drawn.items()
+        if path.is_file()
+    ]
+    return "\n\n".join([*shown, f"##{heading}", rest.strip()])
 
 
 def model_statement(numbers: Mapping[str, Any]) -> str:
@@ -163,12 +167,17 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"*{name}*" for name in names)
 
 
-def _sections(numbers: Mapping[str, Any], figures: Mapping[str, str]) -> Iterator[str]:
+def _sections(
+    numbers: Mapping[str, Any], figures: Mapping[str, str], second_look: str
+) -> Iterator[str]:
     for place, section in enumerate(contents(numbers)):
         if place == 0:
             yield f"## {section.title}\n\n{QUESTION}\n\n{answer(numbers)}"
         elif _shown(section, figures):
             yield f"## {section.title}"
+        if section.name == SECOND_LOOKS:
+            yield "What stands here decides nothing."
+            yield from [second_look] if second_look else []
         for name, title in section.figures.items():
             if name in figures:
                 word = item_word("figure", name)
@@ -249,7 +258,8 @@ def _again(kept: str) -> str:
         return ""
     return (
         "## Everything again, without a run\n\n"
-        f"[{kept}]({kept}) holds every number of this page:\n\n"
+        f"[{kept}]({kept}) holds the numbers of this page; the second look is "
+        "fitted to them again by the workflow.\n\n"
         f"```sh\nuv run python figures/figure3.py docs/{kept} figure3.svg\n"
         f"uv run python figures/table3.py docs/{kept} table3.csv\n```"
     )

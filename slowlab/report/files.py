@@ -48,7 +48,6 @@ def write_report(
         numbers,
         *tables,
         *data,
-        *([] if look is None else [look]),
         *(path.with_suffix(".png") for path in figures),
     ]
     page = render_report(

@@ -19,13 +19,13 @@ from slowlab.canonical import canonical_json, loads_strict
 from slowlab.config import ConfigModel, validate_config
 from slowlab.io import atomic_write_bytes, atomic_write_text
 from slowlab.plan.run_log import seconds_by_rule, workflow_runs
+from slowlab.plots.second_look_plot import TITLES
 from slowlab.prereg.declaration import Declaration
 from slowlab.prereg.manifest import Manifest
 
 NUMBERS, RUN = "numbers.json.gz", "run.json"
-BESIDE = ("second_look",)
-"""Results that are made from the numbers later and have files of their own: figures whose names
-begin so, and a table in Markdown. Those that a study has are kept and shown too."""
+LOOK = "second_look.md"
+"""Table of the second look, or why there is none; it is made from the numbers later."""
 _FOLDER = "results"
 
 
@@ -116,6 +116,11 @@ def kept_folder(page: Path, study: str) -> Path:
     return page.parent / _FOLDER / study
 
 
+def pictures_folder(page: Path, study: str) -> Path:
+    """Where the pictures of a page lie."""
+    return page.parent / "figures" / study
+
+
 def keep(page: Path, numbers: Mapping[str, Any], run: StudyRun) -> Path:
     """Write numbers and run of a study beside its page; equal content gives equal bytes.
 
@@ -129,22 +134,32 @@ def keep(page: Path, numbers: Mapping[str, Any], run: StudyRun) -> Path:
     return folder
 
 
-def keep_beside(page: Path, study: str, results: Path) -> None:
-    """Copy tables of :data:`BESIDE` that a study has; where one is not shown, the reason.
+def keep_second_look(page: Path, study: str, results: Path) -> None:
+    """Keep table and pictures of the second look of a study, or the gates that it misses.
+
+    What an earlier call kept is taken away first.
+
+    Args:
+        page: the page of the study.
+        study: name of the study.
+        results: folder of its results.
 
     Raises:
         SecondLookError: the second look cannot be read.
         OSError: a file cannot be read or written.
     """
-    for name in BESIDE:
-        table, kept = results / "tables" / f"{name}.md", kept_folder(page, study) / f"{name}.md"
-        if table.is_file():
-            atomic_write_text(kept, table.read_text(encoding="utf-8"))
-        elif (results / f"{name}.json").is_file():
-            missed = "; ".join(missed_gates(read_second_look(results / f"{name}.json")))
-            atomic_write_text(kept, f"# {TITLE}\n\nNot shown: it misses {missed}.\n")
-        else:
-            kept.unlink(missing_ok=True)
+    kept, look = kept_folder(page, study) / LOOK, results / "second_look.json"
+    shown = {results / "tables" / LOOK: kept}
+    for name in TITLES:
+        shown[results / "figures" / f"{name}.png"] = pictures_folder(page, study) / f"{name}.png"
+    for target in shown.values():
+        target.unlink(missing_ok=True)
+    missed = missed_gates(read_second_look(look)) if look.is_file() else []
+    if missed:
+        atomic_write_text(kept, f"# {TITLE}\n\nNot shown: it misses {'; '.join(missed)}.\n")
+    elif look.is_file() and all(source.is_file() for source in shown):
+        for source, target in shown.items():
+            atomic_write_bytes(target, source.read_bytes())
 
 
 def read_run(path: Path) -> StudyRun:

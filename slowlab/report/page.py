@@ -110,7 +110,7 @@ def _section(
     ]
     if look is not None and look.table is not None and section.name == SECOND_LOOKS:
         shown = [_figure(name, LOOK_FIGURES[name], svg) for name, svg in look.figures.items()]
-        listed = [_table("second_look", LOOK_TABLE, look.table, ""), *listed]
+        listed = [_table("second_look", LOOK_TABLE, look.table, look.note), *listed]
     return {
         "name": section.name,
         "title": section.title,

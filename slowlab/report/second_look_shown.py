@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from slowlab.analysis.second_look_file import missed_gates
-from slowlab.analysis.second_look_table import second_look_table
+from slowlab.analysis.second_look_table import second_look_table, table_words
 from slowlab.plots.second_look_plot import TITLES, draw_second_look_figure
 from slowlab.plots.style import figure_bytes
 
@@ -21,11 +21,13 @@ class ShownLook:
     Attributes:
         figures: SVG by name of the figure; empty where a gate is missed.
         table: its table; None where a gate is missed.
+        note: what the columns of the table are.
         missed: a line for each gate that is missed.
     """
 
     figures: dict[str, str]
     table: pd.DataFrame | None
+    note: str
     missed: tuple[str, ...]
 
 
@@ -38,9 +40,9 @@ def shown_look(numbers: Mapping[str, Any], look: Mapping[str, Any]) -> ShownLook
     """
     missed = tuple(missed_gates(look))
     if missed:
-        return ShownLook({}, None, missed)
+        return ShownLook({}, None, "", missed)
     figures = {
         name: figure_bytes(draw_second_look_figure(name, numbers, look), "svg").decode("utf-8")
         for name in TITLES
     }
-    return ShownLook(figures, second_look_table(numbers, look), ())
+    return ShownLook(figures, second_look_table(numbers, look), table_words(look), ())

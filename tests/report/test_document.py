@@ -14,6 +14,7 @@ from slowlab.analysis.second_look_file import write_second_look
 from slowlab.analysis.study_numbers import build_numbers
 from slowlab.analysis.study_tables import csv_text, table, tables_of
 from slowlab.plan.run_log import FILE, log_event
+from slowlab.plots.second_look_plot import TITLES as LOOK_FIGURES
 from slowlab.plots.study_figures import figures_of, write_figure
 from slowlab.prereg.declaration import load_declaration
 from slowlab.report.contents import contents
@@ -87,27 +88,54 @@ def test_what_is_kept_gives_the_page_and_every_table_again(numbers, page):
     assert gzip.decompress(first).endswith(b"}\n")
 
 
-def test_results_with_files_of_their_own_are_shown_and_kept(numbers, folder, tmp_path):
+@pytest.fixture
+def looked(folder, tmp_path):
+    """A study with a second look whose gates hold or not, and files that show it."""
     study = tmp_path / "study"
     shutil.copytree(folder, study)
     (study / "tables").mkdir()
     (study / "tables" / "second_look.md").write_text("# A second look\n\n| a |\n| --- |\n")
-    picture = (study / "figures" / "figure3.png").read_bytes()
-    (study / "figures" / "second_look_checks.png").write_bytes(picture)
-    page = write_document(study, tmp_path / "docs" / "study.md", NOTHING)
+    for name in LOOK_FIGURES:
+        shutil.copy(study / "figures" / "figure3.png", study / "figures" / f"{name}.png")
+    gate = {"name": "ess_bulk", "where": "mu[e1.a]", "measured": 12.0, "limit": 400}
+
+    def judge(holds):
+        look = {"format": LOOK_FORMAT, "gates": [gate | {"holds": holds}]}
+        write_second_look(study / "second_look.json", look)
+        return study
+
+    return judge
+
+
+def test_the_second_look_is_shown_and_kept_in_its_section(numbers, looked, tmp_path):
+    page = write_document(looked(True), tmp_path / "docs" / "study.md", NOTHING)
     text = page.read_text(encoding="utf-8")
-    assert "## A second look\n\n![A second look](figures/synthetic/second_look_checks.png)" in text
-    assert (page.parent / "figures/synthetic/second_look_checks.png").read_bytes() == picture
+    section = text[text.index("## Second looks") :]
+    section = section[: section.index("\n## ")]
+    assert "### A second look\n\n| a |" in section
+    for name, title in LOOK_FIGURES.items():
+        assert f"![{title}](figures/synthetic/{name}.png)" in section
+        assert (page.parent / f"figures/synthetic/{name}.png").is_file()
     assert (page.parent / "results/synthetic/second_look.md").is_file()
     assert text == render_page(page, numbers, NOTHING)
-    (study / "tables" / "second_look.md").unlink()
-    (study / "figures" / "second_look_checks.png").unlink()
-    gate = {"name": "ess_bulk", "where": "mu[e1.a]", "measured": 12.0, "limit": 400, "holds": False}
-    write_second_look(study / "second_look.json", {"format": LOOK_FORMAT, "gates": [gate]})
-    text = write_document(study, page, NOTHING).read_text(encoding="utf-8")
+
+
+def test_a_second_look_that_misses_a_gate_is_not_shown_whatever_lies_there(looked, tmp_path):
+    page = tmp_path / "docs" / "study.md"
+    write_document(looked(True), page, NOTHING)
+    text = write_document(looked(False), page, NOTHING).read_text(encoding="utf-8")
     assert "Not shown: it misses ess_bulk of mu[e1.a]: 12, at least 400." in text
-    assert "second_look_checks" not in text
-    assert not (page.parent / "figures/synthetic/second_look_checks.png").exists()
+    assert "| a |" not in text
+    assert not any(name in text for name in LOOK_FIGURES)
+    assert not list(page.parent.glob("figures/synthetic/second_look*"))
+
+
+def test_a_second_look_without_its_files_is_not_spoken_of(looked, tmp_path):
+    study = looked(True)
+    (study / "tables" / "second_look.md").unlink()
+    page = write_document(study, tmp_path / "docs" / "study.md", NOTHING)
+    assert "misses" not in page.read_text(encoding="utf-8")
+    assert not list(page.parent.glob("figures/synthetic/second_look*"))
 
 
 def test_tables_stand_in_it_without_empty_columns(numbers):

@@ -148,7 +148,10 @@ def test_the_second_look_stands_in_its_section_once(numbers, figures) -> None:
     pictures = dict.fromkeys(LOOK_FIGURES, '<svg width="1pt" height="1pt"></svg>')
     rows = pd.DataFrame({"test": ["e1.grower"], "posterior_mean": ["-0.51"]})
     text = render_report(
-        numbers, figures, tables(numbers), second_look=ShownLook(pictures, rows, ())
+        numbers,
+        figures,
+        tables(numbers),
+        second_look=ShownLook(pictures, rows, "What columns are.", ()),
     )
     page = parsed(text)
     assert page.tags.count("svg") == len(figures) + len(LOOK_FIGURES)
@@ -159,10 +162,11 @@ def test_the_second_look_stands_in_its_section_once(numbers, figures) -> None:
     assert "What stands here decides nothing." in section
     assert all(f'id="{name}"' in section for name in LOOK_FIGURES)
     assert "<td>-0.51</td>" in section
+    assert "Columns." in section
 
 
 def test_a_second_look_that_misses_a_gate_is_named_and_not_shown(numbers, figures) -> None:
-    look = ShownLook({}, None, ("ess_bulk of mu[e1.a]: 12, at least 400",))
+    look = ShownLook({}, None, "", ("ess_bulk of mu[e1.a]: 12, at least 400",))
     text = render_report(numbers, figures, tables(numbers), second_look=look)
     assert "is not shown: it misses\ness_bulk of mu[e1.a]: 12, at least 400." in text
     assert not set(parsed(text).ids) & {*LOOK_FIGURES, "table-second_look"}
