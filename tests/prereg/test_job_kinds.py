@@ -80,6 +80,7 @@ def run(whole, monkeypatch):
     monkeypatch.setattr(job, "locked_job", up_to_the_work)
     for items in (paper_item, second_look_item):
         monkeypatch.setattr(items, "locked_job", up_to_the_work)
+    study = whole.config  # before a flip could make it unreadable
     folder = whole.path(f"results/{read_manifest(whole.path(LOCK)).results_name}")
 
     def call(kind):
@@ -92,15 +93,14 @@ def run(whole, monkeypatch):
             monkeypatch.setattr(sys, "argv", given)
         else:
             script = ROOT / "workflow" / "scripts" / f"{kind}.py"
-        known = {"snakemake": asked(whole, folder, kind), "__name__": "__main__"}
+        known = {"snakemake": asked(whole, study, folder, kind), "__name__": "__main__"}
         exec(compile(script.read_text(encoding="utf-8"), script, "exec"), known)
 
     return call
 
 
-def asked(whole, folder, kind):
+def asked(whole, study, folder, kind):
     """What Snakemake gives to a script."""
-    study = whole.config
     entry = study.readers[0] if kind == "read_packets" else study.methods[1]
     return SimpleNamespace(
         input=Names([str(whole.path("requirements.lock"))]),

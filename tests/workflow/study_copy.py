@@ -19,6 +19,7 @@ COPIED = (
     "workflow",
     "config",
     "figures",
+    "preregistration",
     "docs",
     "examples",
 )
