@@ -17,7 +17,6 @@ rule run_rehearsal:
         code=code_sha256(["slowlab.report.rehearsal"]),
         study=STUDY.model_dump_json(),
         folder=FOLDER,
-        root=str(ROOT),
     script:
         "../scripts/run_rehearsal.py"
 

@@ -11,7 +11,6 @@ rule fit_second_look:
         draws=f"{FOLDER}/second_look.nc",
     params:
         code=code_sha256(["slowlab.report.second_look"]),
-        root=str(ROOT),
     script:
         "../scripts/fit_second_look.py"
 

@@ -9,7 +9,7 @@ from slowlab.report.second_look import second_look_of
 
 made = snakemake.output
 with locked_job(snakemake.input, made) as lock:
-    declaration = load_declaration(Path(snakemake.params.root))
+    declaration = load_declaration(Path(snakemake.input.declaration).parents[1])
     look, tree = second_look_of(Path(snakemake.input.numbers), declaration, lock)
     write_draws(made.draws, tree)
     write_second_look(made.look, look)

@@ -16,7 +16,7 @@ load_method_folders(study.method_folders)
 with locked_job(snakemake.input, snakemake.output) as lock:
     rehearsal = rehearse_study(
         study,
-        load_declaration(Path(snakemake.params.root)),
+        load_declaration(Path(snakemake.input.declaration).parents[1]),
         Path(snakemake.params.folder),
         Path(snakemake.input.numbers),
         lock,
