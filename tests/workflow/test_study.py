@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -170,6 +171,8 @@ def test_cores_shards_and_hash_seeds_change_no_byte(finished, tmp_path):
     patterns = [pattern for pattern in SAME_BYTES if pattern not in OF_SHARDS]
     ours, theirs = finished.results(patterns), other.results(patterns)
     assert set(ours) == set(theirs)
+    for found in (ours, theirs):  # it links to journals, which lie in folders of shards
+        found["report.html"] = re.sub(rb"/sites-\d+-\d+/journals/", b"/", found["report.html"])
     assert [name for name in ours if ours[name] != theirs[name]] == []
     journals = [
         {
