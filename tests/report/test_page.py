@@ -151,7 +151,7 @@ def test_the_second_look_stands_in_its_section_once(numbers, figures) -> None:
         numbers,
         figures,
         tables(numbers),
-        second_look=ShownLook(pictures, rows, "What columns are.", ()),
+        second_look=ShownLook(pictures, rows, "Columns.", ()),
     )
     page = parsed(text)
     assert page.tags.count("svg") == len(figures) + len(LOOK_FIGURES)
