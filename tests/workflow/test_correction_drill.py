@@ -42,8 +42,15 @@ def test_what_is_kept_names_the_lock_it_was_made_under(drill):
     for kind in ("campaigns", "scores"):
         owners = {name.split("/")[1] for name in again if name.startswith(f"{kind}/")}
         assert owners == {AFFECTED}
-    assert not [name for name in again if name.startswith(("packets", "reading"))]
+    assert not [name for name in again if name.startswith(("packets/", "readings/"))]
+    assert not [name for name in again if name.startswith("reading_scores/")]
     assert "numbers.json" in again
+
+
+def test_a_table_gathered_again_from_what_is_kept_is_the_same_table(drill):
+    table = "reading_scores.parquet"
+    assert table in drill.kept["made again"]
+    assert (drill.results(1) / table).read_bytes() == (drill.results(0) / table).read_bytes()
 
 
 def test_the_fault_is_found_refused_and_named(drill):
