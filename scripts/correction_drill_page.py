@@ -39,7 +39,8 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("## 4. Amend\n\nThe reason is written before anything is run again.", ("dry run", "amend")),
     (
-        "## 5. Run again what is affected, and nothing else",
+        "## 5. Run again what is affected\n\nOf what takes long, only that. Gathered tables, "
+        "numbers and whatever is shown of them are quick, and are always made again.",
         ("carry over", "run again", "verify again", "final status"),
     ),
 )

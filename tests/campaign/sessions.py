@@ -23,6 +23,8 @@ from tests.simulations import short_contract, short_simulator
 
 POLICY = load_contract().fixed_reference.model_dump()
 HEADER = {"format": "fake"}
+END = 365
+"""Last day of a campaign."""
 
 
 class FakeStepping:

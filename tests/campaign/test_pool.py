@@ -16,6 +16,7 @@ from slowlab.campaign.session import FailureKind, Session, ToolCall
 from slowlab.campaign.settlement import CampaignStatus, PolicySource
 from slowlab.world.task import Feedback
 from tests.campaign.sessions import (
+    END,
     POLICY,
     FakeStepping,
     advance,
@@ -26,8 +27,6 @@ from tests.campaign.sessions import (
     short_spec,
     start,
 )
-
-END = 365
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from slowlab.methods._registry import build_method
 from slowlab.tools.toolbox import Toolbox
 from slowlab.world.task import Feedback
 from tests.campaign.sessions import (
+    END,
     FakeStepping,
     advance,
     fake_session,
@@ -29,7 +30,6 @@ from tests.campaign.sessions import (
 )
 from tests.readers.played import write_artifacts
 
-END = 365
 PATIENT_S = 20
 
 

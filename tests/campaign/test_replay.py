@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from slowlab.campaign.session import ToolCall
 from slowlab.cli import app
 from slowlab.world.task import Feedback
 from tests.campaign.sessions import (
+    END,
     POLICY,
     FakeStepping,
     advance,
@@ -29,8 +31,6 @@ from tests.campaign.sessions import (
     short_spec,
     start,
 )
-
-END = 365
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_replay_passes_over_tools_and_repeats_the_assignment(campaign, tmp_path)
 
     path = tmp_path / "a"
     with Journal.open(path) as journal:
-        session = open_session(None or type("H", (), {"kind": RecordKind.HEADER}), journal)
+        session = open_session(SimpleNamespace(kind=RecordKind.HEADER), journal)
         assert session.freeze_initial_recommendation(POLICY | {"day_temperature_c": 99}) is not None
         assert session.freeze_initial_recommendation(object()) is not None
         assert session.freeze_initial_recommendation(POLICY) is None

@@ -17,6 +17,7 @@ from slowlab.campaign.pool import Ending, Entry, run_pool
 from slowlab.campaign.replay import catch_up
 from slowlab.campaign.session import FailureKind
 from tests.campaign.sessions import (
+    END,
     POLICY,
     FakeStepping,
     advance,
@@ -30,13 +31,12 @@ from tests.campaign.sessions import (
     start,
 )
 
-END = 365
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def recorded(campaign, tmp_path):
-    """Plays a script on a fake facility with a journal; returns journal and result."""
+    """Plays a script on a fake facility with a journal; returns the result."""
 
     def play_with(path, actions, **fake):
         stepping = FakeStepping()

@@ -12,14 +12,13 @@ from slowlab.campaign.pool import Ending, Entry, run_pool
 from slowlab.campaign.replay import catch_up, replay_journals
 from slowlab.campaign.session import FailureKind, ToolCall
 from tests.campaign.sessions import (
+    END,
     FakeStepping,
     advance,
     cut,
     fake_session,
     start,
 )
-
-END = 365
 
 
 class CountingTools:
